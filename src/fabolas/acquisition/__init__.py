@@ -1,0 +1,1 @@
+"""What an evaluation is worth: functions of a batch of points in the cube."""

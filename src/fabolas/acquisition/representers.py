@@ -1,0 +1,60 @@
+"""Where p_min is represented: points at the target fidelity that could be the best."""
+
+from __future__ import annotations
+
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.acquisition.improvement import log_expected_improvement
+from fabolas.gp.process import Posterior, cholesky
+
+
+
+def neighbourhood(centres: Array, n: int, scales: tuple[float, ...], rng: np.random.Generator) -> Array:
+    """n points (n, d) around the centres: each a Gaussian step, reflected at the walls of the cube.
+
+    Half of them move in one coordinate only: in many dimensions a step in all of them at once is a long way.
+    """
+    d = centres.shape[1]
+    steps = rng.normal(size=(n, d)) * rng.choice(scales, size=(n, 1))
+    single = rng.random(n) < 0.5
+    steps[single] *= np.eye(d)[rng.integers(d, size=single.sum())]
+    moved = centres[rng.integers(len(centres), size=n)] + steps
+    folded = np.abs(np.mod(moved, 2.0))
+    return np.where(folded > 1.0, 2.0 - folded, folded)
+
+
+def thompson(posterior: Posterior, pool: Array, R: int, rng: np.random.Generator) -> Array:
+    """R distinct points of the pool, those that are lowest in joint samples of the posterior.
+
+    Each hyperparameter sample draws as many functions over the pool; a function's lowest point enters first,
+    then the second lowest of each, until R are found.
+
+    Args:
+        pool: (m, D) points at the target fidelity.
+    """
+    K = len(posterior.theta)
+    at = posterior.project(pool)
+    factor = cholesky(posterior.covariance(at, at))
+    draws = max(1, -(-R // K))
+    Z = rng.normal(size=(K, len(pool), draws))
+    functions = posterior.mean(at)[:, :, None] + factor @ Z  # (K, m, draws)
+    ranks = np.argsort(functions, axis=1)[:R]  # (K, m, draws): the lowest first
+    order = np.swapaxes(ranks, 0, 1).reshape(-1)  # all lowest, all second lowest, ...
+    _, first = np.unique(order, return_index=True)
+    return pool[order[np.sort(first)[:R]]]
+
+
+def by_log_improvement(
+    posterior: Posterior, pool: Array, best: Array, R: int, rng: np.random.Generator
+) -> Array:
+    """R distinct points of the pool, drawn in proportion to expected improvement over `best` (K,).
+
+    The paper draws representers by MCMC from EI; over a pool the draw is exact, without a chain.
+    Gumbel noise added to the log-weights and the R largest kept is a draw without replacement.
+    """
+    at = posterior.project(pool)
+    log_ei = log_expected_improvement(posterior.mean(at), posterior.variance(at), best[:, None])
+    weights = np.logaddexp.reduce(log_ei, axis=0)
+    return pool[np.argsort(-(weights + rng.gumbel(size=len(pool))), kind="stable")[:R]]

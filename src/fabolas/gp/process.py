@@ -1,0 +1,225 @@
+"""The exact Gaussian process for K hyperparameter samples at once: evidence, posterior, conditioning.
+
+Notation: points P (n, D), targets y (n,), theta (K, p), L the Cholesky factors of the Gram matrices (K, n, n).
+`V = L^-1 k(P, A)` is the whitened cross-covariance of new points A; with beta = L^-1 y the posterior is
+mean = V' beta, covariance = k(A, B) - V_A' V_B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+
+from fabolas._types import Array, BoolArray
+from fabolas.gp import priors as _priors
+from fabolas.gp.kernels import Kernel
+from fabolas.gp.priors import LogHorseshoe, Normal, Prior
+
+# Targets are standardised, so this floor is a noise of a thousandth of their spread. It keeps Gram matrices
+# of duplicated points factorisable, and no measured loss is more exact than that.
+NOISE_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Noise:
+    """sigma^2 with a horseshoe prior; with `columns`, sigma^2 exp(a sum_j (1 - u_j)), larger on small subsets.
+
+    The second form is the heteroscedastic noise of supplement C; `a` has a Gaussian prior.
+    """
+
+    columns: tuple[int, ...] = ()
+    prior: Prior = LogHorseshoe(0.1)  # Klein et al. 2017, section 3.4
+    slope: Prior = Normal(1.0, 1.0)
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        return (self.prior, self.slope) if self.columns else (self.prior,)
+
+    def variance(self, theta: Array, points: Array) -> Array:
+        """Noise variances at the points: (K, n)."""
+        exponent = np.broadcast_to(theta[:, :1], (len(theta), len(points)))
+        if self.columns:
+            exponent = exponent + theta[:, 1:2] * np.sum(1.0 - points[:, list(self.columns)], axis=1)
+        return np.exp(np.minimum(exponent, 50.0)) + NOISE_FLOOR
+
+
+@dataclass(frozen=True)
+class Model:
+    """A zero-mean GP prior and its noise; the last hyperparameters are the noise's."""
+
+    kernel: Kernel
+    noise: Noise
+
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        return self.kernel.priors + self.noise.priors
+
+    def split(self, theta: Array) -> tuple[Array, Array]:
+        """theta as (kernel's, noise's)."""
+        p = len(self.kernel.priors)
+        return theta[:, :p], theta[:, p:]
+
+    def log_density(self, points: Array, y: Array) -> Callable[[Array], Array]:
+        """theta (W, p) -> log p(y | theta) + log p(theta), up to no constant: (W,).
+
+        One batched kernel and one batched Cholesky for all walkers. The Gram matrix is bordered by y, so that
+        the last row of the factor is L^-1 y and no triangular solve is needed.
+        """
+        n = len(y)
+        gram = self.kernel.between(points, points)
+        # y' K^-1 y <= y'y / NOISE_FLOOR keeps the bordered matrix positive definite.
+        corner = 1.0 + 2.0 * float(y @ y) / NOISE_FLOOR
+
+        def evaluate(theta: Array) -> Array:
+            value = _priors.log_density(self.priors, theta)
+            possible = np.isfinite(value)
+            if not possible.any():
+                return value
+            kernel_theta, noise_theta = self.split(theta[possible])
+            bordered = np.empty((len(kernel_theta), n + 1, n + 1))
+            bordered[:, :n, :n] = gram(kernel_theta)
+            bordered[:, np.arange(n), np.arange(n)] += self.noise.variance(noise_theta, points)
+            bordered[:, n, :n] = y
+            bordered[:, n, n] = corner
+            L, fine = try_cholesky(bordered)
+            fit = np.sum(L[:, n, :n] ** 2, axis=1)
+            log_determinant = np.sum(np.log(np.diagonal(L, axis1=1, axis2=2)[:, :n]), axis=1)
+            evidence = -0.5 * fit - log_determinant - 0.5 * n * np.log(2.0 * np.pi)
+            value[possible] += np.where(fine, evidence, -np.inf)
+            return value
+
+        return evaluate
+
+    def posterior(self, points: Array, y: Array, theta: Array) -> Posterior:
+        """The GP given the data, for each row of theta."""
+        kernel_theta, noise_theta = self.split(theta)
+        gram = self.kernel.between(points, points)(kernel_theta)
+        n = np.arange(len(y))
+        gram[:, n, n] += self.noise.variance(noise_theta, points)
+        L = cholesky(gram)
+        beta = _solve(L, np.broadcast_to(y[None, :, None], (len(theta), len(y), 1)).copy())[..., 0]
+        return Posterior(self, theta, points, L, beta)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Points together with their whitened cross-covariance, computed once and used for many quantities."""
+
+    points: Array  # (m, D)
+    V: Array  # (K, n, m)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The exact posterior process for K hyperparameter samples. Values are noise-free unless said otherwise."""
+
+    model: Model
+    theta: Array  # (K, p)
+    points: Array  # (n, D)
+    L: Array  # (K, n, n)
+    beta: Array  # (K, n)
+
+    def project(self, points: Array) -> Projection:
+        """Prepare new points: one cross-kernel and one triangular solve a hyperparameter sample."""
+        kernel_theta, _ = self.model.split(self.theta)
+        cross = self.model.kernel.between(self.points, points)(kernel_theta)
+        return Projection(points, _solve(self.L, cross))
+
+    def mean(self, at: Projection) -> Array:
+        """(K, m)."""
+        return (self.beta[:, None, :] @ at.V)[:, 0, :]
+
+    def variance(self, at: Projection) -> Array:
+        """(K, m); never negative."""
+        kernel_theta, _ = self.model.split(self.theta)
+        prior = self.model.kernel.diagonal(kernel_theta, at.points)
+        return np.maximum(prior - np.einsum("knm,knm->km", at.V, at.V), 0.0)
+
+    def covariance(self, a: Projection, b: Projection) -> Array:
+        """Joint covariance (K, a, b): signs are kept, nothing is clipped."""
+        kernel_theta, _ = self.model.split(self.theta)
+        joint = self.model.kernel.between(a.points, b.points)(kernel_theta)
+        joint -= np.swapaxes(a.V, 1, 2) @ b.V
+        return joint
+
+    def noise(self, points: Array) -> Array:
+        """Noise variances of observations there: (K, m)."""
+        return self.model.noise.variance(self.model.split(self.theta)[1], points)
+
+    def condition(self, points: Array, y: Array | None = None) -> Posterior:
+        """The process after further observations: a block is appended to the factors.
+
+        Without outcomes the points are pending: whatever will be seen there, the variance shrinks and the
+        mean stays (beta gets zeros).
+        """
+        m = len(points)
+        at = self.project(points)
+        block = self.covariance(at, at)
+        block[:, np.arange(m), np.arange(m)] += self.noise(points)
+        corner = cholesky(block)
+        K, n = self.beta.shape
+        L = np.zeros((K, n + m, n + m))
+        L[:, :n, :n] = self.L
+        L[:, n:, :n] = np.swapaxes(at.V, 1, 2)
+        L[:, n:, n:] = corner
+        if y is None:
+            tail = np.zeros((K, m))
+        else:
+            tail = _solve(corner, (y[None] - self.mean(at))[..., None])[..., 0]
+        return Posterior(
+            self.model,
+            self.theta,
+            np.concatenate([self.points, points]),
+            L,
+            np.concatenate([self.beta, tail], axis=1),
+        )
+
+
+def try_cholesky(matrices: Array) -> tuple[Array, BoolArray]:
+    """Factors (K, n, n) and which of them exist; the factor of one that does not is the identity."""
+    try:
+        return np.linalg.cholesky(matrices), np.ones(len(matrices), dtype=bool)
+    except np.linalg.LinAlgError:
+        pass  # one of the batch failed: find out which, one by one, below
+    factors = np.empty_like(matrices)
+    fine = np.ones(len(matrices), dtype=bool)
+    for k, matrix in enumerate(matrices):
+        try:
+            factors[k] = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            fine[k] = False
+            factors[k] = np.eye(len(matrix))
+    return factors, fine
+
+
+def cholesky(matrices: Array) -> Array:
+    """Factors (K, n, n) of matrices that are positive semi-definite up to rounding.
+
+    A matrix that cannot be factorised as it is gets the smallest diagonal shift that helps, starting at the
+    rounding error of its own scale.
+    """
+    factors, fine = try_cholesky(matrices)
+    for k in np.flatnonzero(~fine):
+        matrix = 0.5 * (matrices[k] + matrices[k].T)
+        eigenvalues = np.linalg.eigvalsh(matrix)
+        scale = max(float(np.abs(eigenvalues).max()), 1e-300)
+        shift = max(-float(eigenvalues[0]), 0.0) + 4.0 * len(matrix) * np.finfo(float).eps * scale
+        one, good = try_cholesky((matrix + shift * np.eye(len(matrix)))[None])
+        while not good[0]:
+            shift *= 10.0
+            one, good = try_cholesky((matrix + shift * np.eye(len(matrix)))[None])
+        factors[k] = one[0]
+    return factors
+
+
+def _solve(L: Array, B: Array) -> Array:
+    """L^-1 B for each of K lower factors, in place in B (K, n, m), which must be C-contiguous.
+
+    numpy has no batched triangular solve. Seen as Fortran arrays, L is upper and B is B': X L' = B' from the right.
+    """
+    for k in range(len(L)):
+        dtrsm(1.0, L[k].T, B[k].T, side=1, lower=0, overwrite_b=1)
+    return B
