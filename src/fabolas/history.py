@@ -1,0 +1,299 @@
+"""What was suggested and what came of it: frozen records, and the same as arrays for the models."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+
+Status = Literal["complete", "failed"]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A configuration and the fidelity to evaluate it at, as handed out by a study.
+
+    Attributes:
+        id: Number of the suggestion in its study, from 0.
+        config: Hyperparameters by name.
+        fidelity: Fidelities by name, as the objective receives them.
+        point: (d + f,) The same in the unit cube, read-only; the exact record of the suggestion.
+        thinking: Seconds it took to decide.
+        effort: Share of the full effort that went into the decision.
+        predicted_cost: Seconds the evaluation is expected to take, None where nothing predicts it.
+        origin: What decided, "design" or "model" for example.
+    """
+
+    id: int
+    config: dict[str, Any]
+    fidelity: dict[str, float | int]
+    point: Array = field(compare=False, repr=False)
+    thinking: float = 0.0
+    effort: float = 1.0
+    predicted_cost: float | None = None
+    origin: str = "model"
+
+    def __post_init__(self) -> None:
+        if self.id < 0:
+            raise ValueError(f"the id of a suggestion must be >= 0, got {self.id}")
+        if not (math.isfinite(self.thinking) and self.thinking >= 0):
+            raise ValueError(f"thinking must be a number of seconds >= 0, got {self.thinking}")
+        if not (math.isfinite(self.effort) and self.effort >= 0):
+            raise ValueError(f"effort must be a number >= 0, got {self.effort}")
+        if self.predicted_cost is not None:
+            object.__setattr__(self, "predicted_cost", as_cost(self.predicted_cost, "a predicted cost"))
+        object.__setattr__(self, "config", dict(self.config))
+        object.__setattr__(self, "fidelity", dict(self.fidelity))
+        object.__setattr__(self, "point", _frozen_point(self.point))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an objective may return instead of a bare loss.
+
+    Attributes:
+        loss: The number to minimise.
+        cost: Seconds the evaluation is to count for; None takes the measured time.
+        info: Anything worth keeping. It is stored as JSON: arrays become lists, keys become strings, and what
+            JSON cannot hold is kept as its ``repr``.
+    """
+
+    loss: float
+    cost: float | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", as_loss(self.loss))
+        if self.cost is not None:
+            object.__setattr__(self, "cost", as_cost(self.cost))
+        object.__setattr__(self, "info", as_info(self.info))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A suggestion that has ended, with a loss or with the reason why there is none.
+
+    A failed trial has ``loss=None`` and an ``error``; its cost is 0 only where nobody knows how long it ran.
+    """
+
+    suggestion: Suggestion
+    status: Status
+    loss: float | None
+    cost: float
+    info: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status == "complete":
+            if self.error is not None:
+                raise ValueError(f"a complete trial has no error, got {self.error!r}; make it a failed one")
+            object.__setattr__(self, "loss", as_loss(self.loss))
+            object.__setattr__(self, "cost", as_cost(self.cost))
+        elif self.status == "failed":
+            if self.loss is not None:
+                raise ValueError(f"a failed trial has loss=None, got {self.loss}; keep other numbers in info")
+            if not self.error:
+                raise ValueError("a failed trial needs its reason as error, got none")
+            if not (math.isfinite(self.cost) and self.cost >= 0):
+                raise ValueError(f"the cost of a failed trial must be seconds >= 0, got {self.cost}")
+        else:
+            raise ValueError(f"status must be 'complete' or 'failed', got {self.status!r}")
+        object.__setattr__(self, "info", as_info(self.info))
+
+    @property
+    def id(self) -> int:
+        """The suggestion's number."""
+        return self.suggestion.id
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The suggestion's configuration."""
+        return self.suggestion.config
+
+    @property
+    def fidelity(self) -> dict[str, float | int]:
+        """The suggestion's fidelities."""
+        return self.suggestion.fidelity
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The one answer: the evaluated configuration with the lowest predicted loss at the target fidelity.
+
+    Attributes:
+        config: The configuration.
+        loss: Its predicted loss at the target, in the user's units.
+        std: Standard deviation of that prediction.
+        verified: Whether it was ever run to completion at the target.
+        trial_ids: The complete trials of this configuration, at any fidelity.
+    """
+
+    config: dict[str, Any]
+    loss: float
+    std: float
+    verified: bool
+    trial_ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", dict(self.config))
+        object.__setattr__(self, "loss", as_loss(self.loss))
+        if not (math.isfinite(self.std) and self.std >= 0):
+            raise ValueError(f"std of an incumbent must be finite and >= 0, got {self.std}")
+        if not self.trial_ids:
+            raise ValueError("an incumbent is an evaluated configuration, got no trial_ids")
+
+
+@dataclass(frozen=True)
+class History:
+    """All ended trials of a study in the order in which they ended; appending makes a new history.
+
+    The arrays are computed once and read-only. Without a trial ``points`` is (0, 0).
+    """
+
+    trials: tuple[Trial, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trials", tuple(self.trials))
+        ids = [trial.id for trial in self.trials]
+        if len(set(ids)) < len(ids):
+            twice = sorted({i for i in ids if ids.count(i) > 1})
+            raise ValueError(f"a suggestion ends once, got several trials for {twice}")
+        widths = {trial.suggestion.point.size for trial in self.trials}
+        if len(widths) > 1:
+            raise ValueError(f"all points of a history have the same length, got lengths {sorted(widths)}")
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def append(self, trial: Trial) -> "History":
+        """A new history that ends with this trial."""
+        return History((*self.trials, trial))
+
+    @cached_property
+    def points(self) -> Array:
+        """(n, d + f) Where each trial was, in the unit cube."""
+        if not self.trials:
+            return _read_only(np.empty((0, 0)))
+        return _read_only(np.stack([trial.suggestion.point for trial in self.trials]))
+
+    @cached_property
+    def losses(self) -> Array:
+        """(n,) The losses, NaN where the trial failed."""
+        return _read_only(
+            np.array([math.nan if t.loss is None else t.loss for t in self.trials], dtype=float)
+        )
+
+    @cached_property
+    def costs(self) -> Array:
+        """(n,) Seconds each evaluation took; 0 where a failed one took nobody knows how long."""
+        return _read_only(np.array([trial.cost for trial in self.trials], dtype=float))
+
+    @cached_property
+    def failed(self) -> BoolArray:
+        """(n,) Whether the trial failed."""
+        flags = np.array([trial.status == "failed" for trial in self.trials], dtype=bool)
+        flags.flags.writeable = False
+        return flags
+
+    @cached_property
+    def thinking(self) -> Array:
+        """(n,) Seconds it took to decide each trial."""
+        return _read_only(np.array([trial.suggestion.thinking for trial in self.trials], dtype=float))
+
+    @cached_property
+    def efforts(self) -> Array:
+        """(n,) Share of the full effort that went into each decision."""
+        return _read_only(np.array([trial.suggestion.effort for trial in self.trials], dtype=float))
+
+    @cached_property
+    def spent(self) -> float:
+        """Seconds the record accounts for: all evaluations and all thinking."""
+        return math.fsum(self.costs) + math.fsum(self.thinking)
+
+    def overhead(self, last: int = 5) -> float:
+        """Median thinking time of the last suggestions in seconds, 0.0 before the first."""
+        return float(np.median(self.thinking[-last:])) if self.trials else 0.0
+
+
+def as_loss(value: object) -> float:
+    """A loss as a plain float, or an error that says why it is none.
+
+    Raises:
+        TypeError: If it is not a single real number.
+        ValueError: If it is NaN or infinite.
+    """
+    loss = _as_float(value, "a loss")
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"a loss must be a finite number, got {loss}; record such an evaluation with fail(...)"
+        )
+    return loss
+
+
+def as_cost(value: object, what: str = "a cost") -> float:
+    """A cost in seconds as a plain float, or an error that says why it is none.
+
+    Raises:
+        TypeError: If it is not a single real number.
+        ValueError: If it is not positive and finite.
+    """
+    cost = _as_float(value, what)
+    if not (math.isfinite(cost) and cost > 0):
+        raise ValueError(
+            f"{what} must be a finite number of seconds > 0, got {cost}; leave it out to have it measured"
+        )
+    return cost
+
+
+def as_info(info: object) -> dict[str, Any]:
+    """The info of an outcome made of what JSON can hold.
+
+    Raises:
+        TypeError: If it is not a mapping.
+    """
+    if info is None:
+        return {}
+    if not isinstance(info, Mapping):
+        raise TypeError(f"info must be a dict such as {{'accuracy': 0.9}}, got {type(info).__name__}")
+    return {str(key): plain(value) for key, value in info.items()}
+
+
+def plain(value: Any) -> Any:
+    """The value in the types of JSON; what JSON cannot hold becomes its ``repr``."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return repr(value)
+
+
+def _as_float(value: object, what: str) -> float:
+    # A 0-d array or tensor is a number too; its item is a Python scalar.
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise TypeError(f"{what} must be a single number, got {shown} of type {type(value).__name__}")
+    return float(value)
+
+
+def _frozen_point(point: Array) -> Array:
+    point = np.array(point, dtype=float)
+    if point.ndim != 1 or not bool(np.isfinite(point).all()):
+        raise ValueError(f"a point must be (d + f,) finite numbers, got shape {point.shape}: {point}")
+    return _read_only(point)
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
