@@ -1,0 +1,270 @@
+"""Nested, seeded, stratified, group-aware subsets of the rows of a data set.
+
+All subsets of one data set are prefixes of one order of its rows. The order is found once; a subset is then
+a slice. Rows belong to *units* that are never torn apart: the groups if there are any, else every row is a
+unit of its own. The order starts with units that together show every class, and goes on so that every prefix
+has each class in about its share of the data: the rows of a class of n_c rows, shuffled, are placed at the
+quantiles (k + 1/2) / n_c, and the quantiles of all classes are merged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabolas._types import IntArray
+
+_FEW_VALUES = 20  # a float target with fractions and more distinct values than this is a regression target
+_REMEMBERED = 8
+
+
+class Subsets:
+    """One order of the rows of a data set, whose prefixes are its subsets.
+
+    Args:
+        y: (n,) targets, or the number of rows n.
+        seed: another seed gives another order.
+        stratify: keep the classes' shares; has no effect on a regression target or a mere number of rows.
+        groups: (n,) group labels; the rows of a group come together or not at all.
+
+    Raises:
+        ValueError: there are no rows, `y` is not one-dimensional or `groups` has another length.
+    """
+
+    def __init__(
+        self,
+        y: npt.ArrayLike | int,
+        *,
+        seed: int = 0,
+        stratify: bool = True,
+        groups: npt.ArrayLike | None = None,
+    ) -> None:
+        n, labels = _labels(y, stratify)
+        units = np.arange(n) if groups is None else _codes(groups, n)
+        rng = np.random.default_rng(seed)
+        order, head = _order_of_units(labels, units, rng)
+        sizes = np.bincount(units)[order]
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        self._rows: IntArray = np.argsort(rank[units], kind="stable")
+        self._ends: IntArray = np.cumsum(sizes)
+        self._classes = int(labels.max()) + 1
+        self._grouped = groups is not None
+        self.smallest = int(self._ends[head - 1])
+        """The least number of rows that shows every class (and tears no group apart)."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, size: int | float) -> IntArray:
+        """The rows of the subset of `size` rows, a new array that contains those of every smaller subset.
+
+        With groups it has at most `size` rows: as many as whole groups give.
+
+        Raises:
+            TypeError: `size` is not a whole number.
+            ValueError: `size` exceeds the number of rows or is too small for the classes and groups.
+        """
+        wanted = _whole(size)
+        n = len(self._rows)
+        if wanted > n:
+            raise ValueError(
+                f"expected a size of at most {n}, the number of rows; got {wanted}. "
+                f"Let the upper end of the fidelity be {n}"
+            )
+        if wanted < self.smallest:
+            raise ValueError(
+                f"expected a size of at least {self.smallest}, {self._reason()}; got {wanted}. "
+                f"Let the lower end of the fidelity be {self.smallest} or more"
+                + (", or pass stratify=False" if self._classes > 1 else "")
+            )
+        return self._rows[: self._ends[np.searchsorted(self._ends, wanted, side="right") - 1]].copy()
+
+    def _reason(self) -> str:
+        if self._classes > 1:
+            groups = " and no group is torn apart" if self._grouped else ""
+            return f"so that each of the {self._classes} classes is present{groups}"
+        return "the size of the first group" if self._grouped else "a single row"
+
+
+def subset(
+    y: npt.ArrayLike | int,
+    size: int | float,
+    seed: int = 0,
+    stratify: bool = True,
+    groups: npt.ArrayLike | None = None,
+) -> IntArray:
+    """Row numbers of a subset of `size` rows: nested, seeded, stratified, with every class present.
+
+    For the same `y`, `seed` and `groups`, a larger subset contains every smaller one. The order of the rows
+    of an array is found at its first use and remembered while the array lives; from then on a call is a
+    slice, so do not change `y` in place between calls.
+
+    Args:
+        y: (n,) targets, or the number of rows n. Classes are integers, booleans, strings or floats of few
+            values; a float target of many values is a regression target and not stratified.
+        size: number of rows, from the number of classes up to n.
+        seed: another seed gives other subsets.
+        stratify: keep the classes' shares of the data.
+        groups: (n,) group labels. A group comes whole or not at all; the subset then has at most `size` rows.
+
+    Returns:
+        (size,) row numbers; the classes are mixed, no need to shuffle.
+
+    Raises:
+        TypeError: `size` is not a whole number.
+        ValueError: `size` is too small for the classes (the message names the smallest possible) or too
+            large, or `y` or `groups` have the wrong shape.
+    """
+    return _remembered(y, seed, stratify, groups)[size]
+
+
+class _Memory:
+    """The last few orders, by the identity of arrays that are still alive."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[Any, ...], tuple[Any, Any, Subsets]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, key: tuple[Any, ...], y: Any, groups: Any) -> Subsets | None:
+        with self._lock:
+            entry = self._entries.get(key)
+            # An identity may have been given to another array since; the weak reference tells.
+            if entry is None or entry[0]() is not y or entry[1]() is not groups:
+                return None
+            self._entries.move_to_end(key)
+            return entry[2]
+
+    def keep(self, key: tuple[Any, ...], y: Any, groups: Any, order: Subsets) -> None:
+        entry = (self._reference(y, key), self._reference(groups, key), order)
+        with self._lock:
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            while len(self._entries) > _REMEMBERED:
+                self._entries.popitem(last=False)
+
+    def _reference(self, value: Any, key: tuple[Any, ...]) -> Any:
+        if value is None or isinstance(value, int):
+            return lambda: value
+        return weakref.ref(value, lambda _: self._entries.pop(key, None))
+
+
+_memory = _Memory()
+
+
+def _remembered(y: Any, seed: int, stratify: bool, groups: Any) -> Subsets:
+    y = int(y) if isinstance(y, np.integer) else y
+    key = (y if isinstance(y, int) else id(y), type(y), seed, stratify, id(groups))
+    found = _memory.find(key, y, groups)
+    if found is not None:
+        return found
+    order = Subsets(y, seed=seed, stratify=stratify, groups=groups)
+    with contextlib.suppress(TypeError):  # a list has no weak reference: its order is found at every call
+        _memory.keep(key, y, groups, order)
+    return order
+
+
+def _order_of_units(labels: IntArray, units: IntArray, rng: np.random.Generator) -> tuple[IntArray, int]:
+    """All units in order, and how many of them at the head it takes to show every class.
+
+    Args:
+        labels: (n,) class of each row, 0 ... K-1.
+        units: (n,) unit of each row, 0 ... G-1.
+        rng: shuffles.
+    """
+    sizes = np.bincount(units)
+    n_classes = int(labels.max()) + 1
+    pairs, counts = np.unique(units * n_classes + labels, return_counts=True)
+    unit_of, class_of = pairs // n_classes, pairs % n_classes
+    # The stratum of a unit is its most frequent class: the last of its pairs by count.
+    by_count = np.lexsort((counts, unit_of))
+    last = np.flatnonzero(np.diff(unit_of[by_count], append=len(sizes)))
+    stratum = class_of[by_count][last]
+
+    shuffled = rng.permutation(len(sizes))
+    grouped = shuffled[np.argsort(stratum[shuffled], kind="stable")]  # (G,) by stratum, shuffled within
+    ends = np.cumsum(sizes[grouped])
+    rows_of = np.bincount(stratum, weights=sizes, minlength=n_classes)
+    before = (np.cumsum(rows_of) - rows_of)[stratum[grouped]]
+    quantile = np.empty(len(sizes))
+    quantile[grouped] = (ends - sizes[grouped] / 2 - before) / rows_of[stratum[grouped]]
+    ties = rng.permutation(len(sizes))
+
+    head = _head(unit_of, class_of, sizes, quantile) if n_classes > 1 else []
+    late = np.ones(len(sizes), dtype=bool)
+    late[head] = False
+    return np.lexsort((ties, quantile, late)), max(len(head), 1)
+
+
+def _head(
+    unit_of: IntArray, class_of: IntArray, sizes: IntArray, quantile: npt.NDArray[np.float64]
+) -> list[int]:
+    """Few and small units that together show every class: rare classes first, the smallest unit for each."""
+    by_class = np.lexsort((quantile[unit_of], sizes[unit_of], class_of))
+    candidates = unit_of[by_class]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(class_of))])
+    if len(unit_of) == len(sizes):  # every unit shows one class only
+        return [int(u) for u in candidates[bounds[:-1]]]
+    by_unit = np.argsort(unit_of, kind="stable")
+    shown_by = np.split(class_of[by_unit], np.cumsum(np.bincount(unit_of))[:-1])
+    missing = np.ones(len(bounds) - 1, dtype=bool)
+    head = []
+    for c in np.argsort(np.diff(bounds), kind="stable"):
+        if missing[c]:
+            unit = int(candidates[bounds[c]])
+            missing[shown_by[unit]] = False
+            head.append(unit)
+    return head
+
+
+def _labels(y: npt.ArrayLike | int, stratify: bool) -> tuple[int, IntArray]:
+    """The number of rows and the class of each; one class where there is nothing to stratify by."""
+    if isinstance(y, (int, np.integer)) and not isinstance(y, bool):
+        if y < 1:
+            raise ValueError(
+                f"expected at least one row, got n = {y}; pass the number of rows or their targets"
+            )
+        return int(y), np.zeros(int(y), dtype=np.int64)
+    values = np.asarray(y)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(
+            f"expected targets of shape (n,) with n >= 1 or a number of rows, got shape {values.shape}; "
+            "for several targets pass the number of rows"
+        )
+    if not stratify:
+        return len(values), np.zeros(len(values), dtype=np.int64)
+    distinct, codes = np.unique(values, return_inverse=True)
+    if values.dtype.kind in "fiu" and _is_regression(distinct, len(values)):
+        return len(values), np.zeros(len(values), dtype=np.int64)
+    return len(values), codes.astype(np.int64)
+
+
+def _is_regression(distinct: npt.NDArray[Any], n: int) -> bool:
+    """Whether these distinct numbers are measurements: mostly unlike each other, or many with fractions."""
+    if len(distinct) > max(n / 2, 2):
+        return True
+    whole = distinct.dtype.kind in "iu" or bool(np.all(np.mod(distinct, 1) == 0))
+    return not whole and len(distinct) > _FEW_VALUES
+
+
+def _codes(groups: npt.ArrayLike, n: int) -> IntArray:
+    values = np.asarray(groups)
+    if values.shape != (n,):
+        raise ValueError(f"expected groups of shape ({n},), one label per row; got shape {values.shape}")
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _whole(size: Any) -> int:
+    number = isinstance(size, (int, float, np.integer, np.floating)) and not isinstance(size, bool)
+    if not number or not math.isfinite(size) or size != int(size):
+        raise TypeError(
+            f"expected size as a whole number of rows, got {size!r}; pass int(share * n) for a share"
+        )
+    return int(size)
