@@ -167,12 +167,15 @@ class Matern52(_Composable):
     def _distances(self, A: Array, B: Array) -> Array:
         distances = np.empty((len(self.choices), len(A), len(B)))
         for i, choices in enumerate(self.choices):
-            difference = A[:, None, i] - B[None, :, i]
             if choices:
-                distances[i] = np.abs(difference) > 0.5 / choices
+                distances[i] = _category(A[:, None, i], choices) != _category(B[None, :, i], choices)
             else:
-                np.square(difference, out=distances[i])
+                np.square(A[:, None, i] - B[None, :, i], out=distances[i])
         return distances.reshape(len(self.choices), -1)
+
+
+def _category(x: Array, choices: int) -> Array:
+    return np.minimum(np.floor(x * choices), choices - 1.0)
 
 
 def loss_basis(u: Array) -> Array:

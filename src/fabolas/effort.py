@@ -1,0 +1,92 @@
+"""How hard to think: from an instant's look to the full method, in proportion to what the answer costs to try.
+
+An effort is a number from 0 (least) to 1 (full). Everything that takes time in a suggestion follows from it,
+and the seconds that an effort takes are predicted from the recorded efforts and thinking times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array
+
+SHARE = 0.1  # of the time, for thinking
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a suggestion may use."""
+
+    level: float
+    steps: int  # of MCMC, where the hyperparameters are refitted
+    every: int  # refit at every so many trials
+    K: int  # hyperparameter samples
+    representers: int
+    samples: int  # joint samples
+    outcomes: int
+    pool: int  # points that representers are chosen from
+    screened: int  # candidates whose information is estimated by moments
+    counted: int  # candidates whose information is counted
+    rounds: int  # of refinement around the best
+    width: int  # candidates a round
+
+    @classmethod
+    def at(cls, level: float, n: int) -> Effort:
+        """The effort of this level with n trials: geometric between the ends."""
+
+        def between(least: float, full: float) -> int:
+            return round(least * (full / least) ** level)
+
+        # A step of MCMC is cubic in n. Its results change ever less as n grows, so it may come ever more seldom.
+        return cls(
+            level=level,
+            steps=between(2, 12),
+            every=max(1, round(n / between(8, 100))),
+            K=between(3, 10),
+            representers=between(16, 50),
+            samples=between(64, 256),
+            outcomes=3 if level < 0.5 else 5,
+            pool=between(80, 300),
+            screened=between(80, 600),
+            counted=between(6, 40),
+            rounds=1 if level < 0.5 else 2,
+            width=between(6, 30),
+        )
+
+
+def seconds(level: Array | float, n: Array | float) -> Array | float:
+    """What a suggestion took on one machine when the figures above were chosen; others differ by a factor."""
+    least = 0.006 * (1.0 + (np.asarray(n) / 150.0) ** 2)
+    full = 0.15 * (1.0 + (np.asarray(n) / 200.0) ** 1.8)
+    return np.asarray(least * (full / least) ** level)
+
+
+def choose(
+    thinking: Array, efforts: Array, costs: Array, next_cost: float, n: int, share: float = SHARE
+) -> float:
+    """The level at which thinking keeps to its share of the time, from the record alone.
+
+    Thinking so far, plus this suggestion's, is to be `share` of all time so far plus this trial's. What was
+    thought too much is made up for later, what was thought too little is not: a long trial does not pay for a
+    hundred idle ones.
+
+    Args:
+        thinking: (m,) seconds recorded for past suggestions.
+        efforts: (m,) their levels.
+        costs: (m,) what their trials cost.
+        next_cost: predicted cost of the trial being decided.
+    """
+    ratio = share / (1.0 - share)
+    window = slice(-10, None)
+    recent = float(np.sum(ratio * costs[window] - thinking[window]))
+    allowance = ratio * next_cost + min(recent, 0.0)
+    if allowance <= 0.0:
+        return 0.0
+    counts = np.arange(len(thinking))
+    with np.errstate(divide="ignore"):
+        logs = np.log(thinking[window]) - np.log(seconds(efforts[window], counts[window]))
+    machine = float(np.exp(np.median(logs[np.isfinite(logs)]))) if np.isfinite(logs).any() else 1.0
+    least, full = machine * seconds(0.0, n), machine * seconds(1.0, n)
+    return float(np.clip(np.log(allowance / least) / np.log(full / least), 0.0, 1.0))

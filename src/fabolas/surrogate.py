@@ -1,0 +1,189 @@
+"""The paper's two models assembled: loss and log-cost over (x, u), each for K hyperparameter samples.
+
+    loss      (theta k52(x, x')) * (prod_j phi_f(u_j)' S_j phi_f(u_j')  + drift) + trend     eq. 6 and two terms
+    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))          + trend     eq. 6 and one term
+
+The drift says how far the basis functions are to be trusted, the trend is what all configurations share
+(docs/decisions). Every strategy is this with other basis functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+from fabolas.gp import mcmc
+from fabolas.gp.kernels import (
+    Amplitude,
+    Basis,
+    Drift,
+    FiniteRank,
+    Kernel,
+    Matern52,
+    Product,
+    Sum,
+    Trend,
+    cost_basis,
+    loss_basis,
+)
+from fabolas.gp.process import Model, Noise, Posterior
+from fabolas.outputs import Output, Warp
+
+BURN_IN = 60  # steps of the very first fit at full effort, when walkers come from the prior
+
+
+@dataclass(frozen=True)
+class Spec:
+    """How loss and cost depend on the point: what distinguishes one model-based strategy from another."""
+
+    choices: tuple[int, ...]  # (d,) 0 numeric, m categories
+    fidelities: int  # f
+    loss: Basis = loss_basis
+    cost: Basis = cost_basis
+    rank: int = 2
+    warp: Warp = "log"
+    drift: bool = True
+    trend: bool = True
+    noise_by_fidelity: bool = False
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The fidelities' columns of a point."""
+        return tuple(range(len(self.choices), len(self.choices) + self.fidelities))
+
+    def loss_model(self) -> Model:
+        """The GP prior over standardised, warped losses."""
+        noise = Noise(self.columns) if self.noise_by_fidelity else Noise()
+        return Model(self._kernel(self.loss, self.drift), noise)
+
+    def cost_model(self) -> Model:
+        """The GP prior over standardised log-seconds."""
+        return Model(self._kernel(self.cost, drift=False), Noise())
+
+    def _kernel(self, basis: Basis, drift: bool) -> Kernel:
+        kernel: Kernel = Product((Matern52(self.choices), Amplitude()))
+        if self.fidelities:
+            factors: list[Kernel] = [FiniteRank(column, basis, self.rank) for column in self.columns]
+            across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
+            kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))
+        return Sum((kernel, Trend(trend_features(basis, self.columns)))) if self.trend else kernel
+
+
+def trend_features(basis: Basis, columns: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Points (n, D) -> (n, m): a constant and each fidelity's basis, standard deviation one of the targets'."""
+
+    def features(points: Array) -> Array:
+        blocks = [np.ones((len(points), 1))]
+        blocks += [basis(points[:, column])[:, 1:] for column in columns]
+        return np.concatenate(blocks, axis=1)
+
+    return features
+
+
+@dataclass(frozen=True)
+class Walkers:
+    """The ensembles of both models: where one fit ended and the next begins."""
+
+    loss: Array  # (W, p)
+    cost: Array  # (W, p')
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Both posteriors and the maps back to losses and seconds."""
+
+    loss: Posterior
+    cost: Posterior
+    loss_output: Output
+    cost_output: Output
+
+    def seconds(self, points: Array) -> Array:
+        """Predicted cost (m,): the median of each point, averaged over hyperparameters in log-seconds."""
+        log_cost = self.cost.mean(self.cost.project(points)).mean(axis=0)
+        return self.cost_output.location(log_cost)
+
+    def target_loss(self, points: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the standardised loss at the points, hyperparameters integrated out."""
+        at = self.loss.project(points)
+        means = self.loss.mean(at)
+        return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
+
+    def given(self, data: Data) -> Surrogate:
+        """The same models after further trials, hyperparameters and maps as they were."""
+        losses, _ = data.targets(self.loss_output)
+        fine = data.costs > 0
+        return replace(
+            self,
+            loss=self.loss.condition(data.points, losses),
+            cost=self.cost.condition(data.points[fine], self.cost_output.forward(data.costs[fine])),
+        )
+
+    def awaiting(self, points: Array) -> Surrogate:
+        """The same models with these evaluations under way: variance goes, the mean stays."""
+        return replace(self, loss=self.loss.condition(points)) if len(points) else self
+
+
+@dataclass(frozen=True)
+class Data:
+    """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad, its cost real."""
+
+    points: Array  # (n, D)
+    losses: Array  # (n,) anything where failed
+    costs: Array  # (n,) seconds; 0 where unknown
+    failed: BoolArray  # (n,)
+
+    def targets(self, output: Output | None, warp: Warp = "none") -> tuple[Array, Output]:
+        """Standardised losses (n,) under the given map, or under one fitted to them."""
+        complete = self.losses[~self.failed]
+        if output is None:
+            output = Output.fit(complete, warp)
+        targets = np.zeros(len(self.losses))
+        targets[~self.failed] = output.forward(complete)
+        # Standardised: without a complete trial here, two deviations above the mean is bad enough.
+        targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
+        return targets, output
+
+
+def fit(
+    spec: Spec, data: Data, walkers: Walkers | None, steps: int, K: int, rng: np.random.Generator
+) -> tuple[Surrogate, Walkers]:
+    """Both models given all the data: walkers moved by so many steps, K of them kept as samples.
+
+    Args:
+        walkers: where the last fit ended; None starts from the prior and burns in.
+        steps: steps of the ensemble; 0 keeps the hyperparameters.
+    """
+    losses, loss_output = data.targets(None, spec.warp)
+    fine = data.costs > 0
+    cost_output = Output.fit(data.costs[fine], "log")
+    costs = cost_output.forward(data.costs[fine])
+    loss, loss_walkers = _posterior(
+        spec.loss_model(), data.points, losses, walkers and walkers.loss, steps, K, rng
+    )
+    cost, cost_walkers = _posterior(
+        spec.cost_model(), data.points[fine], costs, walkers and walkers.cost, steps, K, rng
+    )
+    return Surrogate(loss, cost, loss_output, cost_output), Walkers(loss_walkers, cost_walkers)
+
+
+def _posterior(
+    model: Model,
+    points: Array,
+    y: Array,
+    walkers: Array | None,
+    steps: int,
+    K: int,
+    rng: np.random.Generator,
+) -> tuple[Posterior, Array]:
+    if walkers is None or steps > 0:
+        log_density = model.log_density(points, y)
+        if walkers is None:
+            count = mcmc.walkers_for(len(model.priors))
+            walkers = mcmc.start(log_density, model.priors, count, rng)
+            steps = max(4 * steps, BURN_IN // 4)
+        walkers = mcmc.sample(log_density, walkers, steps, rng)
+    chosen = rng.choice(len(walkers), min(K, len(walkers)), replace=False)
+    return model.posterior(points, y, walkers[chosen]), walkers

@@ -1,0 +1,134 @@
+"""Kernels against bare formulas, scikit-learn's, and the one property that all must have."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import Matern
+
+from fabolas.gp import priors
+from fabolas.gp.kernels import (
+    Amplitude,
+    Drift,
+    FiniteRank,
+    Kernel,
+    Matern52,
+    Trend,
+    cost_basis,
+    loss_basis,
+)
+from fabolas.surrogate import Spec
+
+RNG = np.random.default_rng(0)
+EQ6 = Matern52((0, 0)) * Amplitude() * FiniteRank(2, loss_basis)
+KERNELS: dict[str, Kernel] = {
+    "matern": Matern52((0, 0)),
+    "matern with a categorical": Matern52((0, 3)),
+    "amplitude": Amplitude(),
+    "finite rank loss": FiniteRank(2, loss_basis),
+    "finite rank cost": FiniteRank(2, cost_basis),
+    "drift": Drift((2,)),
+    "trend": Trend(lambda p: loss_basis(p[:, 2])),
+    "equation 6": EQ6,
+    "the loss model": Spec((0, 0), 1).loss_model().kernel,
+    "the cost model": Spec((0, 0), 1).cost_model().kernel,
+    "two fidelities": Spec((0,), 2).loss_model().kernel,
+}
+
+
+def points(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random((n, 3))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@given(seed=st.integers(0, 2**31))
+def test_gram_matrices_are_positive_semi_definite(name: str, seed: int) -> None:
+    kernel, rng = KERNELS[name], np.random.default_rng(seed)
+    P = rng.random((12, 3))
+    P[5] = P[3]
+    P[7, 2] = 1.0
+    theta = priors.sample(kernel.priors, rng, 4) if kernel.priors else np.empty((4, 0))
+    gram = np.broadcast_to(kernel.between(P, P)(theta), (4, 12, 12))
+    np.testing.assert_allclose(gram, np.swapaxes(gram, 1, 2), rtol=1e-12)
+    smallest = np.linalg.eigvalsh(gram)[:, 0]
+    assert (smallest >= -1e-10 * np.trace(gram, axis1=1, axis2=2)).all()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_diagonal_is_the_gram_matrix_diagonal(name: str) -> None:
+    kernel, P = KERNELS[name], points(9)
+    theta = priors.sample(kernel.priors, RNG, 3) if kernel.priors else np.empty((3, 0))
+    gram = np.broadcast_to(kernel.between(P, P)(theta), (3, 9, 9))
+    np.testing.assert_allclose(kernel.diagonal(theta, P), np.diagonal(gram, axis1=1, axis2=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_batch_of_hyperparameters_equals_one_by_one(name: str) -> None:
+    kernel, A, B = KERNELS[name], points(5, 1), points(4, 2)
+    theta = priors.sample(kernel.priors, RNG, 3) if kernel.priors else np.empty((3, 0))
+    evaluate = kernel.between(A, B)
+    batch = np.broadcast_to(evaluate(theta), (3, 5, 4)).copy()
+    for k in range(3):
+        np.testing.assert_allclose(batch[k], np.broadcast_to(evaluate(theta[k : k + 1]), (1, 5, 4))[0], rtol=1e-12)
+    np.testing.assert_array_equal(batch, np.broadcast_to(evaluate(theta), (3, 5, 4)))  # nothing was overwritten
+
+
+def test_matern_is_scikit_learns() -> None:
+    A, B = points(6, 1)[:, :2], points(5, 2)[:, :2]
+    lengths = np.array([0.3, 1.7])
+    ours = Matern52((0, 0)).between(A, B)(np.log(lengths)[None])[0]
+    np.testing.assert_allclose(ours, Matern(lengths, nu=2.5)(A, B), rtol=1e-12)
+
+
+def test_matern_has_the_papers_formula() -> None:
+    # Klein et al. 2017, eq. 1, with d^2 = sum lambda_i (x_i - x_i')^2 and lambda = 1 / length^2.
+    a, b, lam = np.array([0.2, 0.9]), np.array([0.5, 0.4]), np.array([4.0, 0.25])
+    d = np.sqrt(np.sum(lam * (a - b) ** 2))
+    expected = (1 + np.sqrt(5) * d + 5 / 3 * d**2) * np.exp(-np.sqrt(5) * d)
+    theta = np.log(1 / np.sqrt(lam))[None]
+    assert Matern52((0, 0)).between(a[None], b[None])(theta)[0, 0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_categories_are_equal_or_not_whatever_their_order() -> None:
+    P = np.array([[1 / 6], [3 / 6], [5 / 6]])
+    gram = Matern52((3,)).between(P, P)(np.log([[0.7]]))[0]
+    off = gram[~np.eye(3, dtype=bool)]
+    np.testing.assert_allclose(off, off[0])
+    np.testing.assert_allclose(off[0], Matern(0.7, nu=2.5)([[0.0]], [[1.0]])[0, 0])
+    np.testing.assert_allclose(np.diag(gram), 1.0)
+
+
+def test_equation_6_is_matern_times_the_quadratic_form() -> None:
+    A, B = points(4, 1), points(3, 2)
+    theta = np.array([[np.log(0.4), np.log(0.8), 0.3, -0.6, np.log(0.5)]])
+    L = np.array([[1.0, 0.0], [-0.6, 0.5]])
+    expected = np.empty((4, 3))
+    for i, a in enumerate(A):
+        for j, b in enumerate(B):
+            quadratic = np.array([1, (1 - a[2]) ** 2]) @ L @ L.T @ np.array([1, (1 - b[2]) ** 2])
+            matern = Matern([0.4, 0.8], nu=2.5)(a[None, :2], b[None, :2])[0, 0]
+            expected[i, j] = np.exp(0.3) * matern * quadratic
+    np.testing.assert_allclose(EQ6.between(A, B)(theta)[0], expected, rtol=1e-12)
+
+
+def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -> None:
+    kernel = FiniteRank(0, np.vander, rank=3)
+    theta = priors.sample(kernel.priors, RNG, 5)
+    L = kernel.factor(theta)
+    assert theta.shape[1] == 5
+    np.testing.assert_array_equal(L, np.tril(L))
+    assert (np.diagonal(L, axis1=1, axis2=2) > 0).all()
+    np.testing.assert_array_equal(L[:, 0, 0], 1.0)
+
+
+def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
+    u = np.array([[0.1], [0.4], [0.4], [1.0]])
+    gram = Drift((0,)).between(u, u)(np.log([[2.0]]))[0]
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 1, 21)  # walk backwards from u = 1
+    walks = np.concatenate(
+        [np.cumsum(rng.normal(0, np.sqrt(2.0 * 0.05), (20000, 20)), axis=1)[:, ::-1], np.zeros((20000, 1))], axis=1
+    )
+    at = walks[:, [int(np.argmin(np.abs(grid - v))) for v in u[:, 0]]]
+    np.testing.assert_allclose(gram, np.cov(at.T), atol=0.06)
+    np.testing.assert_array_equal(gram[3], 0.0)
