@@ -4,7 +4,15 @@ The public names are loaded when first used, so that ``import fabolas`` costs no
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial
+    from fabolas.result import Result
+    from fabolas.run import minimize
+    from fabolas.space import Categorical, Fidelity, Float, Integer, Ordinal, Space
+    from fabolas.study import Study
+    from fabolas.subsets import subset
 
 __version__ = "0.1.0"
 
@@ -20,13 +28,30 @@ _HOME = {
     "Outcome": "history",
     "Suggestion": "history",
     "Trial": "history",
-    "Result": "study",
+    "Result": "result",
     "Study": "study",
-    "minimize": "study",
+    "minimize": "run",
     "subset": "subsets",
 }
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [
+    "Categorical",
+    "Fidelity",
+    "Float",
+    "History",
+    "Incumbent",
+    "Integer",
+    "Ordinal",
+    "Outcome",
+    "Result",
+    "Space",
+    "Study",
+    "Suggestion",
+    "Trial",
+    "__version__",
+    "minimize",
+    "subset",
+]
 
 
 def __getattr__(name: str) -> Any:
