@@ -1,0 +1,81 @@
+"""A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured thinking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+import fabolas
+
+
+class Problem(Protocol):
+    """What can be simulated: loss and cost of a measurement, and the truth behind it."""
+
+    name: str
+    space: Any
+    fidelities: Any
+    best: float
+    full_cost: float
+
+    def __call__(self, config: dict[str, Any], size: float, rng: np.random.Generator) -> tuple[float, float]: ...
+
+    def truth(self, config: dict[str, Any]) -> float: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulated run, a row a trial."""
+
+    time: np.ndarray  # (n,) simulated seconds when the trial ended
+    regret: np.ndarray  # (n,) true loss of the incumbent then, less the best; NaN before the first
+    size: np.ndarray  # (n,) fraction of the target
+    cost: np.ndarray  # (n,)
+    thinking: np.ndarray  # (n,)
+    origin: np.ndarray  # (n,) what decided
+
+    def stays_within(self, distance: float) -> float:
+        """The time after which the regret stays within the distance; infinite if it never does."""
+        outside = np.flatnonzero(~(self.regret <= distance))
+        if len(outside) == 0:
+            return float(self.time[0])
+        last = int(outside[-1])
+        return float(self.time[last + 1]) if last + 1 < len(self.time) else np.inf
+
+    def regret_at(self, time: float) -> float:
+        """The incumbent's regret at this time; infinite before there is one."""
+        ended = np.flatnonzero(self.time <= time)
+        value = self.regret[ended[-1]] if len(ended) else np.nan
+        return float(value) if np.isfinite(value) else np.inf
+
+
+def simulate(
+    problem: Problem,
+    strategy: str = "fabolas",
+    *,
+    seed: int = 0,
+    time_budget: float = np.inf,
+    max_trials: int = 10_000,
+    overhead: float | None = None,
+    **options: Any,
+) -> Run:
+    """Run until the simulated time is used up. With `overhead` thinking counts as that many seconds."""
+    rng = np.random.default_rng([seed, 1])
+    rows: list[tuple[float, float, float, float, float, str]] = []
+    now = 0.0
+    target = {name: f.high for name, f in fabolas.Space(problem.space, problem.fidelities).fidelities.items()}
+    study = fabolas.Study(
+        problem.space, problem.fidelities, strategy=strategy, seed=seed, overhead=overhead, **options
+    )
+    with study:
+        while now < time_budget and len(rows) < max_trials:
+            suggestion = study.ask(remaining=None if np.isinf(time_budget) else time_budget - study.spent)
+            loss, cost = problem(suggestion.config, **suggestion.fidelity, rng=rng)
+            study.tell(suggestion, loss, cost=cost)
+            incumbent = study.incumbent()
+            now += cost + suggestion.thinking
+            regret = np.nan if incumbent is None else problem.truth(incumbent.config) - problem.best
+            fraction = float(np.prod([suggestion.fidelity[n] / target[n] for n in target]))
+            rows.append((now, regret, fraction, cost, suggestion.thinking, suggestion.origin))
+    return Run(*(np.array(column) for column in zip(*rows, strict=True)))

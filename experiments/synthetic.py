@@ -1,0 +1,120 @@
+"""Problems with a known truth: a loss surface that depends on the subset size, and a cost that does too.
+
+Each is made from a seed, so that a family of them can be drawn: other optima, other valleys, other size effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import fabolas
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A tuning problem whose loss and cost are formulas.
+
+    Attributes:
+        surface: x (d,), s = size / target -> expected loss.
+        seconds: x (d,), s -> seconds.
+        noise: standard deviation of a measured loss at the target; it grows like 1/sqrt(s).
+        best: the lowest expected loss at the target.
+    """
+
+    name: str
+    space: dict[str, Any]
+    fidelities: dict[str, tuple[int, int]]
+    surface: Callable[[np.ndarray, float], float] = field(repr=False)
+    seconds: Callable[[np.ndarray, float], float] = field(repr=False)
+    noise: float
+    best: float
+    full_cost: float
+
+    def __call__(self, config: Config, size: float, rng: np.random.Generator) -> tuple[float, float]:
+        """A measured loss and its cost in seconds."""
+        x, s = self._x(config), size / self.fidelities["size"][1]
+        loss = self.surface(x, s) * np.exp(rng.normal() * self.noise / np.sqrt(s))
+        return float(loss), float(self.seconds(x, s) * np.exp(0.05 * rng.normal()))
+
+    def truth(self, config: Config) -> float:
+        """The expected loss on all the data."""
+        return float(self.surface(self._x(config), 1.0))
+
+    def _x(self, config: Config) -> np.ndarray:
+        return np.array([config[name] for name in self.space])
+
+
+def _cube(d: int) -> dict[str, Any]:
+    return {f"x{i}": fabolas.Float(0.0, 1.0) for i in range(d)}
+
+
+def svm_like(seed: int = 0, full_cost: float = 100.0) -> Problem:
+    """Two parameters, an error of 0.9 on a plateau and 0.015 in a curved valley; small subsets say much.
+
+    The valley drifts a little with the size, its floor falls like a learning curve, the cost is quadratic in the
+    size and varies fourfold over the configurations.
+    """
+    rng = np.random.default_rng(seed)
+    optimum = rng.uniform(0.3, 0.7, 2)
+    drift = rng.uniform(-0.06, 0.06, 2)
+    angle = rng.uniform(0, np.pi)
+    axes = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    widths = np.array([0.12, 0.3])
+
+    def surface(x: np.ndarray, s: float) -> float:
+        z = axes @ (x - optimum - drift * np.log2(1 / s) / 8) / widths
+        floor = 0.015 + 0.01 * (s**-0.4 - 1.0)
+        return float(0.9 - (0.9 - floor) * np.exp(-0.5 * (z @ z) ** 1.5))
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.02 * s + 0.98 * s**2) * float(np.exp(1.4 * (x[0] - optimum[0])))
+
+    return Problem("svm_like", _cube(2), {"size": (64, 16384)}, surface, seconds, 0.02, 0.015, full_cost)
+
+
+def rugged(d: int = 6, seed: int = 0, full_cost: float = 100.0) -> Problem:
+    """d parameters of unequal weight, a bowl with ripples; the cost is linear in the size."""
+    rng = np.random.default_rng(seed)
+    optimum = rng.uniform(0.15, 0.85, d)
+    weights = rng.dirichlet(np.ones(d)) * d
+    shift = rng.normal(0, 0.05, d)
+    phase = rng.uniform(0, 2 * np.pi, d)
+
+    def surface(x: np.ndarray, s: float) -> float:
+        difference = x - optimum - shift * (1 - s) ** 2
+        bowl = np.sum(weights * difference**2)
+        ripple = 0.02 * np.sum(weights * (1 - np.cos(9 * difference))) * (1 + 0.3 * np.sin(phase[0]))
+        return float(0.1 + 0.05 * (s**-0.3 - 1) + 0.4 * (1 - np.exp(-bowl)) + ripple)
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.01 + 0.99 * s) * float(np.exp(1.0 * (x[1] - optimum[1])))
+
+    return Problem(f"rugged{d}", _cube(d), {"size": (200, 20000)}, surface, seconds, 0.01, 0.1, full_cost)
+
+
+def misleading(seed: int = 0, full_cost: float = 100.0) -> Problem:
+    """Small subsets prefer another place: the optimum moves across the space as the size grows.
+
+    As with regularisation: what is best for a twentieth of the data is far from what is best for all of it.
+    """
+    rng = np.random.default_rng(seed)
+    end = rng.uniform(0.2, 0.8, 2)
+    direction = rng.normal(size=2)
+    start = np.clip(end + 0.5 * direction / np.linalg.norm(direction), 0.05, 0.95)
+
+    def surface(x: np.ndarray, s: float) -> float:
+        # The path is not of the paper's form: it is steepest near the target.
+        where = start + (end - start) * s**0.7
+        valley = np.sum(((x - where) / np.array([0.2, 0.25])) ** 2)
+        return float(0.05 + 0.03 * (s**-0.3 - 1) + 0.5 * (1 - np.exp(-0.5 * valley)))
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.02 + 0.98 * s)
+
+    return Problem("misleading", _cube(2), {"size": (500, 10000)}, surface, seconds, 0.01, 0.05, full_cost)
