@@ -1,0 +1,254 @@
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fabolas import Float, Integer, Space, Study
+from fabolas.history import Suggestion, Trial
+from fabolas.storage import APPLICATION_ID, Identity, MemoryStorage, SqliteStorage, Storage
+
+Open = Callable[[], Storage]
+SPACE = Space({"C": Float(1e-5, 1e5, log=True), "layers": [(64,), (64, 64)]}, {"size": (100, 50_000)})
+IDENTITY = Identity(SPACE, "random", {"share": 0.1}, seed=3)
+AWKWARD = (0.1, 1 / 3, np.nextafter(1.0, 2.0), 5e-324, 1.7976931348623157e308, -2.5e-17)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Opens the same record again and again: the object itself, or the file."""
+    memory = MemoryStorage()
+    return (lambda: memory) if request.param == "memory" else (lambda: SqliteStorage(tmp_path / "study.db"))
+
+
+def suggestion(number: int, thinking: float = 0.1) -> Suggestion:
+    point = SPACE.snap(np.random.default_rng(number).random((1, 3)))[0]
+    config, fidelity = SPACE.decode(point)
+    return Suggestion(number, config, fidelity, point, thinking, 0.3, 1 / 7 if number else None, "model")
+
+
+def test_a_new_storage_is_empty_and_takes_the_seed_asked_for(storage: Open) -> None:
+    record = storage().open(IDENTITY)
+    assert (record.seed, record.suggestions, record.trials, record.state) == (3, (), (), None)
+
+
+def test_what_was_kept_comes_back_exactly_and_in_order_of_ending(storage: Open) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    suggestions = [suggestion(i, thinking=abs(x)) for i, x in enumerate(AWKWARD)]
+    trials = [Trial(s, "complete", x, abs(x), {"x": x}) for s, x in zip(suggestions, AWKWARD, strict=True)][
+        ::-1
+    ]
+    trials[0] = Trial(trials[0].suggestion, "failed", None, 0.0, error="Traceback\n  ä: boom")
+    for s in suggestions:
+        first.add_suggestion(s, {"walkers": np.array(AWKWARD), "step": np.array([[s.id]], dtype=float)}, 0.0)
+    for trial in trials[:-1]:
+        first.add_trial(trial)
+    first.close()
+
+    record = storage().open(IDENTITY)
+    assert list(record.suggestions) == suggestions
+    assert list(record.trials) == trials[:-1]
+    assert record.pending == (suggestions[0],)
+    for s, kept in zip(suggestions, record.suggestions, strict=True):
+        np.testing.assert_array_equal(s.point, kept.point)
+    assert record.state is not None
+    np.testing.assert_array_equal(record.state["walkers"], AWKWARD)
+    np.testing.assert_array_equal(record.state["step"], [[len(AWKWARD) - 1]])
+
+
+def test_a_second_outcome_or_one_of_nothing_is_refused_and_changes_nothing(storage: Open) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    first.add_suggestion(suggestion(0), {"a": np.zeros(1)}, 0.0)
+    first.add_trial(Trial(suggestion(0), "complete", 0.5, 1.0))
+    with pytest.raises(ValueError, match=r"suggestion|once"):
+        first.add_trial(Trial(suggestion(0), "complete", 0.25, 1.0))
+    with pytest.raises(ValueError, match=r"suggestion|once"):
+        first.add_trial(Trial(suggestion(7), "complete", 0.25, 1.0))
+    with pytest.raises(ValueError, match=r"already kept|once"):
+        first.add_suggestion(suggestion(0), {"a": np.ones(1)}, 0.0)
+    first.close()
+    record = storage().open(IDENTITY)
+    assert [trial.loss for trial in record.trials] == [0.5]
+    assert record.state is not None
+    assert record.state["a"][0] == 0.0
+
+
+def test_another_study_is_refused_with_what_differs_and_the_record_stays(storage: Open) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    first.add_suggestion(suggestion(0), {}, 0.0)
+    first.close()
+    others = {
+        r"C|layers": replace(IDENTITY, space=Space({"C": Float(1e-3, 1e3)}, {"size": (100, 50_000)})),
+        r"size": replace(
+            IDENTITY, space=Space({"C": Float(1e-5, 1e5, log=True), "layers": [(64,), (64, 64)]})
+        ),
+        r"strategy is 'random', asked for was 'fabolas'": replace(IDENTITY, strategy="fabolas"),
+        r"options are \{'share': 0.1\}, asked for were \{\}": replace(IDENTITY, options={}),
+        r"seed is 3, asked for was 4": replace(IDENTITY, seed=4),
+    }
+    for message, other in others.items():
+        with pytest.raises(ValueError, match=f"another study and was left as it is: .*({message})"):
+            storage().open(other)
+    record = storage().open(replace(IDENTITY, seed=99, seed_given=False))
+    assert record.seed == 3
+    assert len(record.suggestions) == 1
+
+
+def test_one_study_at_a_time(storage: Open) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    with pytest.raises(RuntimeError, match=r"in use by another study.*close"):
+        storage().open(IDENTITY)
+    first.close()
+    first.close()
+    storage().open(IDENTITY)
+
+
+def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Path) -> None:
+    text, database, newer, empty_wal = (tmp_path / name for name in ("a.txt", "b.db", "c.db", "d.db"))
+    text.write_text("the only copy of my thesis" * 10)
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE study (key, value)")
+    connection.close()
+    with sqlite3.connect(newer) as connection:
+        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2")
+        connection.execute("CREATE TABLE unheard_of (a)")
+    connection.close()
+    empty_wal.with_name("d.db-wal").write_bytes(b"somebody's last transactions")
+    cases = {
+        text: "not a study",
+        database: "not a study",
+        newer: r"newer fabolas \(schema 2",
+        empty_wal: "beside it",
+    }
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for path, message in cases.items():
+        with pytest.raises(ValueError, match=message):
+            SqliteStorage(path).open(IDENTITY)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_refused_study_file_stays_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    first = SqliteStorage(path)
+    first.open(IDENTITY)
+    first.add_suggestion(suggestion(0), {"a": np.zeros(3)}, 0.0)
+    first.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="another study"):
+        SqliteStorage(path).open(replace(IDENTITY, seed=4))
+    assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_study_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    first = SqliteStorage(path)
+    first.open(IDENTITY)
+    first.close()
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
+    with pytest.raises(ValueError, match="cannot be read"):
+        SqliteStorage(path).open(IDENTITY)
+
+
+def test_a_directory_or_a_missing_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a directory"):
+        SqliteStorage(tmp_path).open(IDENTITY)
+    with pytest.raises(ValueError, match="does not exist"):
+        SqliteStorage(tmp_path / "none" / "study.db").open(IDENTITY)
+
+
+def test_an_empty_file_becomes_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    path.touch()
+    SqliteStorage(path).open(IDENTITY)
+    assert path.stat().st_size > 0
+
+
+def test_a_storage_that_nobody_closed_does_not_stay_locked(tmp_path: Path) -> None:
+    forgotten = SqliteStorage(tmp_path / "study.db")
+    forgotten.open(IDENTITY)
+    del forgotten
+    SqliteStorage(tmp_path / "study.db").open(IDENTITY)
+
+
+def test_others_may_read_the_file_while_it_is_in_use(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "study.db")
+    storage.open(IDENTITY)
+    storage.add_suggestion(suggestion(0), {}, 0.0)
+    with sqlite3.connect(f"file:{tmp_path / 'study.db'}?mode=ro", uri=True) as reader:
+        rows = reader.execute("SELECT config FROM suggestion").fetchall()
+    reader.close()
+    assert json.loads(rows[0][0])["C"] == suggestion(0).config["C"]
+    storage.add_suggestion(suggestion(1), {}, 0.0)
+    storage.close()
+
+
+HOLDER = """
+import sys, time, fabolas
+space = {"x": fabolas.Float(0, 1), "n": fabolas.Integer(1, 9)}
+study = fabolas.Study(space, strategy="random", storage=sys.argv[1], seed=0, overhead=0.0)
+for trial in range(int(sys.argv[2])):
+    suggestion = study.ask()
+    study.tell(suggestion, suggestion.config["x"], cost=1.0)
+study.ask()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def hold(path: Path, trials: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLDER, str(path), str(trials)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_second_process_is_told_who_has_the_file_and_a_killed_one_leaves_it_free_and_whole(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "study.db"
+    space = {"x": Float(0, 1), "n": Integer(1, 9)}
+    with hold(path, trials=3) as process:
+        with pytest.raises(RuntimeError, match=rf"in use by another process \(pid {process.pid}\)"):
+            Study(space, strategy="random", storage=path)
+        os.kill(process.pid, signal.SIGKILL)
+    with Study(space, strategy="random", storage=path) as study:
+        assert [trial.id for trial in study.trials] == [0, 1, 2, 3]
+        assert [trial.status for trial in study.trials] == ["complete"] * 3 + ["failed"]
+        assert study.trials[3].error is not None
+        assert study.trials[3].error.startswith("lost: ")
+        assert study.ask().id == 4
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    assert not path.with_name("study.db.lock").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_that_outlives_a_killed_process_does_not_keep_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    forking = HOLDER.replace(
+        'print("ready"', 'import os\nif os.fork() == 0: time.sleep(5); os._exit(0)\nprint("ready"'
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", forking, str(path), "1"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+        process.wait()
+        with Study({"x": Float(0, 1), "n": Integer(1, 9)}, strategy="random", storage=path) as study:
+            assert len(study.trials) == 2
