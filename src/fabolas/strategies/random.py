@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray
 from fabolas.history import History, Incumbent, Suggestion
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
@@ -44,7 +44,7 @@ class Random:
         """The lowest loss observed at the target: a measurement, so its deviation is given as 0."""
         if not len(history):
             return None
-        at_target: Array = np.all(history.points[:, self._space.dim :] == 1.0, axis=1)
+        at_target: BoolArray = np.all(history.points[:, self._space.dim :] == 1.0, axis=1)
         losses = np.where(at_target & ~history.failed, history.losses, np.inf)
         best = int(np.argmin(losses))
         if not np.isfinite(losses[best]):

@@ -1,0 +1,328 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fabolas import Float, History, Incumbent, Integer, Outcome, Space, Study, Suggestion
+from fabolas._types import Array
+from fabolas.storage import MemoryStorage
+from fabolas.strategies import NAMES, Proposal, make
+
+SPACE = {"C": Float(1e-3, 1e3, log=True), "depth": Integer(1, 8), "layers": [(64,), (64, 64)]}
+FIDELITIES = {"size": (100, 10_000)}
+
+
+class Clock:
+    """Stands still unless moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Walk:
+    """A strategy whose every step depends on all before it: through its state, the record and the clock."""
+
+    name = "walk"
+
+    def __init__(self, space: Space, clock: Clock | None = None, thinking: float = 0.0) -> None:
+        self.space, self.clock, self.thinking = space, clock, thinking
+        self.at: Array = np.full(space.dim + space.n_fidelities, 0.5)
+        self.remaining: list[float | None] = []
+
+    def suggest(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        rng: np.random.Generator,
+        *,
+        remaining: float | None = None,
+    ) -> Proposal:
+        if self.clock:
+            self.clock.now += self.thinking
+        self.remaining.append(remaining)
+        pull = float(np.nansum(history.losses)) + history.spent + len(pending)
+        self.at = np.mod(self.at + rng.random(self.at.size) + 0.1 * pull, 1.0)
+        return Proposal(self.space.snap(self.at[None])[0], "model", effort=0.5, predicted_cost=3.0)
+
+    def incumbent(self, history: History) -> Incumbent | None:
+        if self.clock:
+            self.clock.now += self.thinking / 10
+        done = [t for t in history.trials if t.loss is not None]
+        if not done:
+            return None
+        best = min(done, key=lambda t: t.loss or 0.0)
+        return Incumbent(best.config, best.loss or 0.0, 0.1, False, (best.id,))
+
+    def state(self) -> dict[str, Array]:
+        return {"at": self.at.copy()}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        self.at = state["at"]
+
+
+def study(**kwargs: Any) -> Study:
+    settings: dict[str, Any] = {"strategy": "random", "seed": 0} | kwargs
+    return Study(SPACE, FIDELITIES, **settings)
+
+
+def loss_of(s: Suggestion) -> float:
+    return float(np.sum((s.point - 0.3) ** 2))
+
+
+def test_ask_and_tell_build_the_record() -> None:
+    with study() as s:
+        first, second = s.ask(), s.ask()
+        assert (first.id, second.id) == (0, 1)
+        assert s.pending == (first, second)
+        s.tell(second, 0.5, cost=2.0, info={"accuracy": np.float32(0.5)})
+        s.fail(first.id, "out of memory", cost=1.0)
+        assert not s.pending
+        assert [(t.id, t.status, t.loss, t.cost, t.error) for t in s.trials] == [
+            (1, "complete", 0.5, 2.0, None),
+            (0, "failed", None, 1.0, "out of memory"),
+        ]
+        assert s.trials[0].info == {"accuracy": 0.5}
+        assert s.history.losses[0] == 0.5
+        assert set(first.config) == set(SPACE)
+        assert first.fidelity == {"size": 10_000}
+        assert "2 trials (1 failed)" in repr(s)
+
+
+def test_an_outcome_brings_its_cost_and_info() -> None:
+    with study() as s:
+        trial = s.tell(s.ask(), Outcome(0.5, cost=7.0, info={"a": 1}))
+        assert (trial.loss, trial.cost, trial.info) == (0.5, 7.0, {"a": 1})
+        with pytest.raises(TypeError, match="its own cost"):
+            s.tell(s.ask(), Outcome(0.5), cost=1.0)
+
+
+def test_without_a_cost_the_time_since_it_was_handed_out_counts() -> None:
+    clock = Clock()
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space, clock, thinking=0.25), seed=0, clock=clock) as s:
+        first = s.ask()
+        clock.now += 2.0
+        second = s.ask()
+        clock.now += 3.0
+        assert s.tell(first, 0.5).cost == pytest.approx(5.25)
+        assert s.fail(second, "boom").cost == pytest.approx(3.0)
+        assert s.tell(s.ask(), 0.5).cost == pytest.approx(1e-6)  # the clock stood still
+
+
+def test_every_second_of_thinking_is_in_the_record() -> None:
+    clock = Clock()
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space, clock, thinking=0.5), seed=0, clock=clock) as s:
+        first = s.ask()
+        assert first.thinking == pytest.approx(0.5)
+        clock.now += 2.0
+        s.tell(first, 0.5)
+        s.incumbent()
+        s.incumbent()
+        assert s.thinking == pytest.approx(0.6)
+        second = s.ask()
+        assert second.thinking == pytest.approx(0.6)
+        clock.now += 1.0
+        s.tell(second, 0.5)
+        assert s.spent == pytest.approx(clock.now - 1000.0)
+
+
+def test_a_fixed_overhead_is_recorded_whatever_the_clock_says() -> None:
+    clock = Clock()
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space, clock, 0.5), seed=0, clock=clock, overhead=0.125) as s:
+        for _ in range(3):
+            s.tell(s.ask(), 0.5, cost=1.0)
+            s.incumbent()
+        assert list(s.history.thinking) == [0.125] * 3
+        assert s.thinking == 0.375
+        assert s.spent == 3.375
+
+
+def test_the_seed_decides_and_a_drawn_one_can_be_used_again() -> None:
+    def points(seed: int | None) -> tuple[int, list[float]]:
+        with study(seed=seed) as s:
+            return s.seed, [float(s.ask().point[0]) for _ in range(3)]
+
+    drawn, first = points(None)
+    assert points(drawn) == (drawn, first)
+    assert points(drawn + 1)[1] != first
+
+
+@pytest.mark.parametrize("kind", ["walk", "random"])
+def test_a_study_closed_and_reopened_at_every_trial_suggests_the_same(kind: str, tmp_path: Path) -> None:
+    def run(storage: Path | None, trials: int, s: Study | None = None) -> list[Suggestion]:
+        asked = []
+        for _ in range(trials):
+            if s is None or storage is not None:
+                space = Space(SPACE, FIDELITIES)
+                strategy = Walk(space) if kind == "walk" else "random"
+                s = Study(space, strategy=strategy, storage=storage, seed=5, overhead=0.01)
+            asked.append(s.ask(remaining=10 - s.spent))
+            s.tell(asked[-1], loss_of(asked[-1]), cost=0.5)
+            if storage is not None:
+                s.close()
+        return asked
+
+    straight, broken = run(None, 8), run(tmp_path / "study.db", 8)
+    assert straight == broken
+    for a, b in zip(straight, broken, strict=True):
+        np.testing.assert_array_equal(a.point, b.point)
+
+
+def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_path: Path) -> None:
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space), storage=tmp_path / "study.db", seed=0, overhead=0.5) as s:
+        s.tell(s.ask(), 0.5, cost=1.0)
+        lost = s.ask()
+    with Study(space, strategy=Walk(space), storage=tmp_path / "study.db") as s:
+        trial = s.trials[-1]
+        assert trial.suggestion == lost
+        assert (trial.status, trial.cost) == ("failed", 3.0)  # what it was predicted to cost
+        assert trial.error is not None
+        assert trial.error.startswith("lost: ")
+        assert s.seed == 0
+        assert s.spent == pytest.approx(1.0 + 0.5 + 3.0 + 0.5)
+        with pytest.raises(ValueError, match=r"already ended \(failed: lost"):
+            s.tell(lost, 0.5)
+        assert s.ask().id == 2
+
+
+def test_an_interrupted_ask_leaves_nothing_behind() -> None:
+    class Hasty(Walk):
+        hurry = False
+
+        def suggest(self, *args: Any, **kwargs: Any) -> Proposal:
+            proposal = super().suggest(*args, **kwargs)
+            if self.hurry:
+                raise KeyboardInterrupt
+            return proposal
+
+    def run(interrupted: bool) -> list[Suggestion]:
+        space = Space(SPACE, FIDELITIES)
+        strategy = Hasty(space)
+        with Study(space, strategy=strategy, seed=1, overhead=0.0) as s:
+            first = s.ask()
+            if interrupted:
+                strategy.hurry = True
+                with pytest.raises(KeyboardInterrupt):
+                    s.ask()
+                strategy.hurry = False
+            return [first, s.ask()]
+
+    assert run(True) == run(False)
+
+
+def test_what_the_user_does_to_a_suggestion_does_not_reach_the_record() -> None:
+    storage = MemoryStorage()
+    with study(storage=storage) as s:
+        asked = s.ask()
+        kept = dict(asked.config)
+        asked.config.clear()
+        assert s.tell(asked, 0.5).config == kept
+
+
+def test_random_search_names_the_lowest_loss_at_the_target() -> None:
+    with study() as s:
+        assert s.incumbent() is None
+        s.fail(s.ask(), "boom")
+        assert s.incumbent() is None
+        for loss in (0.5, 0.25, 0.75):
+            s.tell(s.ask(), loss)
+        assert s.incumbent() == Incumbent(s.trials[2].config, 0.25, 0.0, True, (2,))
+
+
+def unharmed(s: Study) -> tuple[Any, ...]:
+    return s.trials, s.pending, s.history.spent
+
+
+def test_bad_input_to_tell_is_a_sentence_and_changes_nothing(tmp_path: Path) -> None:
+    with study(storage=tmp_path / "study.db") as s, study(seed=1) as other:
+        told, asked, foreign = s.ask(), s.ask(), other.ask()
+        s.tell(told, 0.5, cost=1.0)
+        before = unharmed(s)
+        wrong: list[tuple[type[Exception], str, Any]] = [
+            (
+                ValueError,
+                r"already ended \(complete: loss 0.5\); tell each one once",
+                lambda: s.tell(told, 0.5),
+            ),
+            (ValueError, r"already ended", lambda: s.fail(told, "boom")),
+            (
+                ValueError,
+                r"suggestion 9 is not of this study, whose pending ones are: 1",
+                lambda: s.tell(9, 0.5),
+            ),
+            (ValueError, r"suggestion -1 is not of this study", lambda: s.tell(-1, 0.5)),
+            (ValueError, r"not of this study", lambda: s.tell(other.ask(), 0.5)),
+            (ValueError, r"already ended|not of this study", lambda: s.tell(foreign, 0.5)),
+            (TypeError, r"expected what ask\(\) gave, or its id, got \{", lambda: s.tell(asked.config, 0.5)),  # type: ignore[arg-type]
+            (TypeError, r"a loss must be a single number, got None", lambda: s.tell(asked, None)),  # type: ignore[arg-type]
+            (TypeError, r"a loss must be a single number, got '0.5'", lambda: s.tell(asked, "0.5")),  # type: ignore[arg-type]
+            (ValueError, r"finite number, got nan; .*fail", lambda: s.tell(asked, math.nan)),
+            (ValueError, r"finite number, got inf", lambda: s.tell(asked, np.float64("inf"))),
+            (ValueError, r"a cost must be .*> 0, got 0", lambda: s.tell(asked, 0.5, cost=0)),
+            (ValueError, r"a cost must be .*> 0, got -1", lambda: s.fail(asked, "boom", cost=-1)),
+            (TypeError, r"info must be a dict", lambda: s.tell(asked, 0.5, info=3)),  # type: ignore[arg-type]
+        ]
+        for kind, message, call in wrong:
+            with pytest.raises(kind, match=message):
+                call()
+            assert unharmed(s) == before
+        s.tell(asked, 0.25, cost=1.0)
+    with study(storage=tmp_path / "study.db") as s:
+        assert [t.loss for t in s.trials] == [0.5, 0.25]
+
+
+def test_bad_input_to_a_study_is_a_sentence_and_makes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ValueError, "no strategy 'fabulas'; choose one of fabolas, random", {"strategy": "fabulas"}),
+        (TypeError, "strategy must be one of", {"strategy": 3}),
+        (TypeError, "'random' has no option overheat; it has no options", {"overheat": 1}),
+        (ValueError, "seed must be a whole number >= 0, got -1", {"seed": -1}),
+        (ValueError, "seed must be a whole number >= 0, got 0.5", {"seed": 0.5}),
+        (ValueError, "overhead must be seconds >= 0, got -1", {"overhead": -1.0}),
+    ]
+    for kind, message, arguments in wrong:
+        with pytest.raises(kind, match=message):
+            study(storage=path, **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_space_is_refused_and_the_study_goes_on_with_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with study(storage=path) as s:
+        s.tell(s.ask(), 0.5, cost=1.0)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"another study and was left as it is: .*depth"):
+        Study(SPACE | {"depth": Integer(1, 9)}, FIDELITIES, strategy="random", storage=path)
+    with pytest.raises(ValueError, match=r"another study and was left as it is: .*size"):
+        Study(SPACE, {"size": (100, 20_000)}, strategy="random", storage=path)
+    assert path.read_bytes() == before
+    with study(storage=path) as s:
+        assert len(s.trials) == 1
+
+
+def test_a_closed_study_says_so() -> None:
+    s = study()
+    asked = s.ask()
+    s.close()
+    s.close()
+    for call in (s.ask, lambda: s.tell(asked, 0.5), lambda: s.fail(asked, "boom")):
+        with pytest.raises(RuntimeError, match="closed"):
+            call()
+
+
+def test_a_made_strategy_is_taken_as_it_is_and_takes_no_options() -> None:
+    space = Space(SPACE, FIDELITIES)
+    walk = Walk(space)
+    assert make(walk, space) is walk
+    with pytest.raises(TypeError, match="already made"):
+        make(walk, space, share=0.1)
+    assert "random" in NAMES
