@@ -1,0 +1,189 @@
+"""The loop that asks, evaluates and tells until the budget is used up."""
+
+import inspect
+import textwrap
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabolas.budget import Budget
+from fabolas.history import Incumbent, Outcome, Trial
+from fabolas.progress import Report, Snapshot, reporting
+from fabolas.result import Result
+from fabolas.space import Fidelity, Space
+from fabolas.storage import Storage
+from fabolas.strategies import Strategy
+from fabolas.study import Study
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+Objective = Callable[..., "float | Outcome"]
+
+
+def minimize(
+    objective: Objective,
+    space: "Mapping[str, Any] | ConfigurationSpace | Space",
+    fidelities: Mapping[str, Fidelity | tuple[float, float]] | None = None,
+    *,
+    time_budget: float | str | None = None,
+    max_trials: int | None = None,
+    strategy: str | Strategy = "fabolas",
+    storage: str | Path | Storage | None = None,
+    seed: int | None = None,
+    overhead: float | None = None,
+    max_failures: int = 10,
+    progress: bool = True,
+    clock: Callable[[], float] = time.perf_counter,
+    **options: Any,
+) -> Result:
+    """Find the configuration with the lowest loss at the target fidelity within the budget.
+
+        result = fabolas.minimize(objective, {"C": fabolas.Float(1e-5, 1e5, log=True)},
+                                  fidelities={"size": (100, 50_000)}, time_budget="30m")
+
+    An evaluation that raises or returns no finite number is recorded as failed, and the run goes on. Ctrl-C
+    ends the run with the result so far.
+
+    Args:
+        objective: Called as ``objective(config, size=...)``; returns a loss or an Outcome.
+        space: Hyperparameters by name, a ConfigurationSpace, or a Space.
+        fidelities: Name -> (low, high) or Fidelity; the upper end is the target.
+        time_budget: Seconds, or text such as "90s", "30m", "1h30m"; wall clock with our own thinking. What a
+            continued storage has spent counts. A running evaluation is not cut off.
+        max_trials: Number of trials, failed ones and those of a continued storage included.
+        strategy: Name of a strategy, or a strategy.
+        storage: File to keep the record in; an existing one is continued. None keeps it in memory.
+        seed: Whole number >= 0; None draws one.
+        overhead: Seconds to record as thinking time of every suggestion, for exact reproduction.
+        max_failures: So many failures in a row end the run with an error.
+        progress: Whether to show how it goes, on standard error.
+        clock: Seconds from any origin.
+        **options: For the strategy.
+
+    Raises:
+        ValueError: If the budget, the space, the storage or another argument is not what it should be.
+        TypeError: If the objective cannot be called with the configuration and the fidelities.
+        RuntimeError: If ``max_failures`` evaluations in a row failed, or the storage is in use.
+    """
+    start = clock()
+    budget = Budget.of(time_budget, max_trials)
+    if not max_failures >= 1:
+        raise ValueError(f"max_failures must be a number >= 1, got {max_failures!r}")
+    space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
+    check_objective(objective, tuple(space.fidelities))
+    study = Study(
+        space, strategy=strategy, storage=storage, seed=seed, overhead=overhead, clock=clock, **options
+    )
+    with study:
+        return _Run(objective, study, budget, max_failures, start, clock)(progress)
+
+
+class _Run:
+    """One call of ``minimize``, from its arguments checked to its result."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        study: Study,
+        budget: Budget,
+        max_failures: int,
+        start: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._objective = objective
+        self._study = study
+        self._budget = budget
+        self._max_failures = max_failures
+        self._clock = clock
+        self._start = start - study.spent  # as if the time spent before had just passed
+        self._incumbent: Incumbent | None = None
+        self._trajectory: list[tuple[float, Incumbent]] = []
+
+    def __call__(self, progress: bool) -> Result:
+        study, failures = self._study, 0
+        with reporting(progress, self._budget, self._by_clock) as report:
+            try:
+                self._update(report)
+                while not self._budget.used_up(self._elapsed(), len(study.trials)):
+                    trial = self._step()
+                    self._update(report, trial)
+                    failures = failures + 1 if trial.status == "failed" else 0
+                    if failures >= self._max_failures:
+                        raise RuntimeError(_too_many(failures, trial))
+            except KeyboardInterrupt:
+                for suggestion in study.pending:
+                    study.fail(suggestion, "interrupted: Ctrl-C while it was running")
+                self._update(report)
+        trajectory = tuple(self._trajectory)
+        return Result(self._incumbent, study.trials, trajectory, self._elapsed(), study.thinking, study.seed)
+
+    def _step(self) -> Trial:
+        study = self._study
+        seconds = self._budget.seconds
+        suggestion = study.ask(remaining=None if seconds is None else seconds - study.spent)
+        # A copy: what the objective does to its configuration must not reach the record.
+        try:
+            returned = self._objective(dict(suggestion.config), **suggestion.fidelity)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is the trial's outcome
+            # The traceback starts in the objective, not in this loop.
+            inside = error.__traceback__ and error.__traceback__.tb_next
+            return study.fail(suggestion, error.with_traceback(inside))
+        try:
+            outcome = returned if isinstance(returned, Outcome) else Outcome(returned)
+        except (TypeError, ValueError):
+            got = textwrap.shorten(repr(returned), 100)
+            return study.fail(
+                suggestion, f"the objective must return a finite number or an Outcome, got {got}"
+            )
+        return study.tell(suggestion, outcome)
+
+    def _by_clock(self) -> float:
+        return self._clock() - self._start
+
+    def _elapsed(self) -> float:
+        """Seconds used of the budget: by the clock, or by the record where an objective states its costs."""
+        return max(self._by_clock(), self._study.spent)
+
+    def _update(self, report: Report, trial: Trial | None = None) -> None:
+        study = self._study
+        self._incumbent = study.incumbent()
+        elapsed = self._elapsed()
+        if trial is not None and self._incumbent is not None:
+            self._trajectory.append((elapsed, self._incumbent))
+        failed = int(study.history.failed.sum())
+        fidelity = study.trials[-1].fidelity if study.trials else None
+        share = study.thinking / max(study.thinking + float(study.history.costs.sum()), 1e-9)
+        report(Snapshot(elapsed, len(study.trials), failed, self._incumbent, fidelity, share))
+
+
+def check_objective(objective: Objective, fidelities: tuple[str, ...]) -> None:
+    """Refuse an objective that cannot be called as ``objective(config, size=...)``, before it runs.
+
+    Raises:
+        TypeError: If it is not callable, or not with these arguments.
+    """
+    wanted = f"def objective({', '.join(('config', *fidelities))})"
+    if not callable(objective):
+        raise TypeError(f"the objective must be a function such as `{wanted}`, got {objective!r}")
+    try:
+        signature = inspect.signature(objective)
+    except ValueError:
+        return  # some built-in functions have none; the first call will tell
+    try:
+        signature.bind(object(), **dict.fromkeys(fidelities))
+    except TypeError as error:
+        name = getattr(objective, "__name__", type(objective).__name__)
+        raise TypeError(
+            f"the objective must take the configuration first and the fidelities by name, as in `{wanted}`; "
+            f"got {name}{signature}, which cannot be called so: {error}"
+        ) from None
+
+
+def _too_many(failures: int, trial: Trial) -> str:
+    last = (trial.error or "unknown").strip()
+    return (
+        f"{failures} evaluations in a row failed (max_failures), so the run has ended; the record stays. "
+        f"The last error was: {last.splitlines()[-1]}\n{last}"
+    )

@@ -1,0 +1,349 @@
+import io
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import fabolas
+from fabolas import Float, Incumbent, Outcome, Result, Study
+from fabolas.budget import Budget
+from fabolas.progress import Snapshot, duration, line, reporting
+
+SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
+SIZE = {"size": (10, 1000)}
+
+
+class Clock:
+    """Moves a little each time it is read, and as far as told."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now, self.tick = 50.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+def bowl(config: dict[str, Any], size: int) -> float:
+    return float((config["x"] - 0.3) ** 2 + (config["y"] - 0.6) ** 2 + 1 / size)
+
+
+def minimize(objective: Any, **kwargs: Any) -> Result:
+    settings: dict[str, Any] = {"fidelities": SIZE, "strategy": "random", "seed": 0, "progress": False}
+    return fabolas.minimize(objective, SPACE, **(settings | kwargs))
+
+
+def test_the_result_is_the_best_of_what_was_tried() -> None:
+    result = minimize(bowl, max_trials=20)
+    losses = [trial.loss or 0.0 for trial in result.trials]
+    assert len(losses) == 20
+    assert result.predicted_loss == min(losses)
+    assert bowl(result.best_config, 1000) == result.predicted_loss
+    assert (result.predicted_std, result.verified, result.seed) == (0.0, True, 0)
+    assert result.incumbent is not None
+    assert len(result.trajectory) == 20
+    assert result.trajectory[-1][1] == result.incumbent
+    times, best = zip(*[(t, incumbent.loss) for t, incumbent in result.trajectory], strict=True)
+    assert list(times) == sorted(times)
+    assert list(best) == list(np.minimum.accumulate(losses))
+
+
+def test_a_time_budget_ends_the_run_and_counts_every_second() -> None:
+    clock = Clock(tick=0.01)
+
+    def slow(config: dict[str, Any], size: int) -> float:
+        clock.now += 3.0
+        return bowl(config, size)
+
+    begin = clock.now
+    result = minimize(slow, time_budget="10s", clock=clock)
+    assert len(result.trials) == 4  # the fourth started before the end and was not cut off
+    assert result.elapsed == pytest.approx(clock.now - begin, abs=0.011)
+    # What the record does not hold is the loop's own glance at the clock.
+    assert result.spent == pytest.approx(result.elapsed, abs=0.5)
+    assert all(trial.cost == pytest.approx(3.0, abs=0.05) for trial in result.trials)
+    assert 0 < result.thinking_share < 0.1
+
+
+def test_costs_that_the_objective_states_use_up_the_budget_too() -> None:
+    result = minimize(
+        lambda config, size: Outcome(bowl(config, size), cost=100.0), time_budget="1h", overhead=20.0
+    )
+    assert len(result.trials) == 30
+    assert result.elapsed == result.spent == 3600.0
+    assert result.thinking_share == pytest.approx(1 / 6)
+
+
+def test_a_continued_file_counts_the_trials_and_the_time_already_spent(tmp_path: Path) -> None:
+    def run(**limits: Any) -> Result:
+        costly = lambda config, size: Outcome(bowl(config, size), cost=10.0)  # noqa: E731
+        return minimize(costly, storage=tmp_path / "study.db", overhead=0.0, **limits)
+
+    assert len(run(max_trials=3).trials) == 3
+    assert len(run(max_trials=5).trials) == 5
+    assert len(run(time_budget=80).trials) == 8
+    again = run(time_budget=80)
+    assert len(again.trials) == 8
+    assert again.trajectory == ()
+    assert again.best_config == run(max_trials=1).best_config
+
+
+def test_a_run_in_pieces_equals_a_run_in_one(tmp_path: Path) -> None:
+    whole = minimize(bowl, max_trials=9, overhead=0.01)
+    for trials in (1, 2, 5, 9):
+        pieces = minimize(bowl, max_trials=trials, overhead=0.01, storage=tmp_path / "study.db")
+    assert [t.config for t in pieces.trials] == [t.config for t in whole.trials]
+    assert pieces.incumbent == whole.incumbent
+
+
+def test_the_strategy_hears_what_the_record_leaves_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = []
+    ask = Study.ask
+
+    def spy(self: Study, *, remaining: float | None = None) -> Any:
+        heard.append(remaining)
+        return ask(self, remaining=remaining)
+
+    monkeypatch.setattr(Study, "ask", spy)
+    minimize(lambda config, size: Outcome(1.0, cost=2.0), time_budget=7.5, overhead=0.5)
+    assert heard == [7.5, 5.0, 2.5]
+    heard.clear()
+    minimize(bowl, max_trials=2)
+    assert heard == [None, None]
+
+
+def test_a_failing_evaluation_is_recorded_with_its_reason_and_the_run_goes_on() -> None:
+    def moody(config: dict[str, Any], size: int) -> Any:
+        calls.append(1)
+        match len(calls):
+            case 1:
+                raise ZeroDivisionError("no rows of class 3")
+            case 2:
+                return math.nan
+            case 3:
+                return None
+            case 4:
+                return "0.5"
+            case 5:
+                sys.exit(3)
+            case 6:
+                return Outcome(math.inf)
+            case 7:
+                return np.array([0.1, 0.2])
+        return np.float32(0.5)
+
+    calls: list[int] = []
+    result = minimize(moody, max_trials=8)
+    assert [trial.status for trial in result.trials] == ["failed"] * 7 + ["complete"]
+    errors = [trial.error or "" for trial in result.trials]
+    assert "ZeroDivisionError: no rows of class 3" in errors[0]
+    assert "in moody" in errors[0]
+    assert "run.py" not in errors[0]
+    for error, got in zip(errors[1:4], ("nan", "None", "'0.5'"), strict=True):
+        assert error == f"the objective must return a finite number or an Outcome, got {got}"
+    assert "SystemExit: 3" in errors[4]
+    assert "finite number, got inf" in errors[5]
+    assert "array" in errors[6]
+    assert all(trial.cost > 0 for trial in result.trials)
+    assert result.predicted_loss == 0.5
+    assert "8 trials (7 failed)" in str(result)
+
+
+def test_many_failures_in_a_row_end_the_run_and_leave_the_record(tmp_path: Path) -> None:
+    def broken(config: dict[str, Any], size: int) -> float:
+        calls.append(1)
+        if len(calls) == 2:
+            return 0.5
+        raise OSError("disk full")
+
+    calls: list[int] = []
+    with pytest.raises(RuntimeError, match=r"3 evaluations in a row failed .*OSError: disk full"):
+        minimize(broken, max_trials=100, max_failures=3, storage=tmp_path / "study.db")
+    with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
+        assert [trial.status for trial in study.trials] == [
+            "failed",
+            "complete",
+            "failed",
+            "failed",
+            "failed",
+        ]
+
+
+def test_ctrl_c_returns_the_result_so_far() -> None:
+    def interrupted(config: dict[str, Any], size: int) -> float:
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return bowl(config, size)
+
+    calls: list[int] = []
+    result = minimize(interrupted, max_trials=100)
+    assert [trial.status for trial in result.trials] == ["complete", "complete", "failed"]
+    assert (result.trials[2].error or "").startswith("interrupted")
+    assert result.incumbent is not None
+
+
+def test_a_result_without_a_completed_trial_says_why_it_has_no_answer() -> None:
+    result = minimize(lambda config, size: None, max_trials=2)
+    assert result.incumbent is None
+    assert "no trial completed" in str(result)
+    with pytest.raises(
+        RuntimeError, match="of 2 trials none completed; the last one failed: the objective must"
+    ):
+        _ = result.best_config
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        lambda config, **fidelities: 0.5,
+        lambda *args, **kwargs: 0.5,
+        lambda config, size=3, seed=0: 0.5,
+        lambda config, *, size: 0.5,
+    ],
+)
+def test_an_objective_may_take_its_fidelities_in_any_way_by_name(objective: Any) -> None:
+    assert minimize(objective, max_trials=1).predicted_loss == 0.5
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [lambda config: 0.5, lambda size: 0.5, lambda config, n: 0.5, lambda config, size, other: 0.5, 3],
+)
+def test_an_objective_that_lacks_a_fidelity_is_refused_before_anything_runs(
+    objective: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(TypeError, match=r"def objective\(config, size\)"):
+        minimize(objective, max_trials=1, storage=tmp_path / "study.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_fidelities_the_objective_takes_the_configuration_alone() -> None:
+    assert minimize(lambda config: config["x"], fidelities=None, max_trials=3).verified
+    with pytest.raises(TypeError, match=r"def objective\(config\)"):
+        minimize(bowl, fidelities=None, max_trials=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs an end"),
+        ({"time_budget": 0}, "more than 0 seconds"),
+        ({"time_budget": "-3m"}, "must be a duration"),
+        ({"time_budget": "soon"}, "must be a duration"),
+        ({"max_trials": 0}, "at least 1"),
+        ({"max_trials": 1, "max_failures": 0}, "max_failures"),
+        ({"max_trials": 1, "strategy": "none"}, "no strategy 'none'"),
+        ({"max_trials": 1, "seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments_are_sentences_and_nothing_runs(
+    arguments: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    def never(config: dict[str, Any], size: int) -> float:
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=message):
+        minimize(never, storage=tmp_path / "study.db", **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_objective_may_change_its_configuration_without_changing_the_record() -> None:
+    def greedy(config: dict[str, Any], size: int) -> float:
+        return float(config.pop("x"))
+
+    result = minimize(greedy, max_trials=2)
+    assert all(trial.config["x"] == trial.loss for trial in result.trials)
+
+
+def test_the_frame_has_a_row_for_every_trial() -> None:
+    def some(config: dict[str, Any], size: int) -> float | None:
+        return None if config["x"] < 0.5 else config["x"]
+
+    result = minimize(some, max_trials=6, max_failures=6)
+    frame = result.to_frame()
+    assert list(frame["id"]) == list(range(6))
+    assert list(frame["config_x"]) == [trial.config["x"] for trial in result.trials]
+    assert set(frame["fidelity_size"]) == {1000}
+    assert list(frame["loss"].isna()) == [trial.loss is None for trial in result.trials]
+
+
+def test_a_killed_run_goes_on_with_the_same_suggestions(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys, fabolas
+calls = []
+def objective(config, size):
+    calls.append(1)
+    if len(calls) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return fabolas.Outcome(config["x"], cost=1.0)
+space = {"x": fabolas.Float(0.0, 1.0), "y": fabolas.Float(0.0, 1.0)}
+fabolas.minimize(objective, space, {"size": (10, 1000)}, max_trials=9, strategy="random", storage=sys.argv[1],
+                 seed=0, overhead=0.0, progress=False)
+"""
+    path = tmp_path / "study.db"
+    killed = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    costly = lambda config, size: Outcome(config["x"], cost=1.0)  # noqa: E731
+    resumed = minimize(costly, max_trials=9, storage=path, overhead=0.0)
+    straight = minimize(costly, max_trials=9, overhead=0.0)
+    assert [t.config for t in resumed.trials] == [t.config for t in straight.trials]
+    assert [t.id for t in resumed.trials if t.status == "failed"] == [3]
+
+
+def shown(terminal: bool) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=terminal, width=120, highlight=False)
+    incumbent = Incumbent({"x": 1}, 0.03125, 0.004, True, (1,))
+    clock = Clock()
+    with reporting(True, Budget(1800.0, 100), clock, console) as report:
+        for trial in range(1, 24):
+            clock.now = 10.0 * trial
+            report(Snapshot(clock.now, trial, 2, incumbent, {"size": 1250}, 0.09))
+    return stream.getvalue()
+
+
+def test_the_progress_line_says_time_trials_incumbent_size_and_thinking() -> None:
+    news = Snapshot(
+        65.0, 23, 2, Incumbent({"x": 1}, 0.03125, 0.0041, True, (1,)), {"size": 1250, "epochs": 0.5}, 0.09
+    )
+    assert line(news, Budget(1800.0, 100)) == (
+        "1m05s / 30m00s | 23 / 100 trials (2 failed) | best 0.03125 ± 0.0041 | "
+        "size 1,250, epochs 0.5 | 9% thinking"
+    )
+    assert line(Snapshot(), Budget(trials=5)) == "0.0s | 0 / 5 trials | no answer yet | 0% thinking"
+    assert [duration(s) for s in (0.04, 9.5, 59.4, 60, 3599.9, 7380)] == [
+        "0.0s",
+        "9.5s",
+        "59s",
+        "1m00s",
+        "1h00m",
+        "2h03m",
+    ]
+
+
+def test_off_a_terminal_progress_is_a_few_whole_lines_and_the_last_is_among_them() -> None:
+    lines = shown(terminal=False).splitlines()
+    assert 3 <= len(lines) <= 10
+    assert all(text.endswith("9% thinking") for text in lines)
+    assert lines[-1].startswith("3m50s / 30m00s | 23 / 100 trials")
+
+
+def test_on_a_terminal_progress_is_one_live_line() -> None:
+    assert "3m50s / 30m00s | 23 / 100 trials (2 failed)" in shown(terminal=True)
+
+
+def test_progress_goes_to_standard_error_and_can_be_silenced(capsys: pytest.CaptureFixture[str]) -> None:
+    minimize(bowl, max_trials=2, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "2 / 2 trials" in shown.err
+    minimize(bowl, max_trials=2)
+    assert capsys.readouterr().err == ""
