@@ -1,0 +1,175 @@
+"""What every strategy owes a study; a new one is covered by being registered."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fabolas import Float, Integer, Space, Study, Suggestion
+from fabolas._types import Array
+from fabolas.history import History
+from fabolas.strategies import NAMES, Strategy, make
+
+TRIALS = 14  # past the initial design
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def spaces() -> dict[str, Space]:
+    numeric = {"x": Float(0.0, 1.0), "y": Float(1e-3, 1e3, log=True)}
+    return {
+        "size": Space(numeric, {"size": (50, 5000)}),
+        "no fidelity": Space(numeric),
+        "two fidelities": Space(numeric, {"size": (50, 5000), "epochs": (1, 20)}),
+        "mixed": Space(
+            {"x": Float(0.0, 1.0), "n": Integer(1, 4), "kind": ["a", "b", "c"], "five": 5},
+            {"size": (50, 5000)},
+        ),
+        "tiny": Space({"flag": [True, False]}, {"size": (50, 5000)}),
+    }
+
+
+@pytest.fixture(params=list(spaces()))
+def space(request: pytest.FixtureRequest) -> Space:
+    return spaces()[str(request.param)]
+
+
+def loss_of(space: Space, s: Suggestion) -> float:
+    return float(np.sum((s.point[: space.dim] - 0.3) ** 2) + 0.1 * np.sum(1 - s.point[space.dim :]))
+
+
+def cost_of(space: Space, s: Suggestion) -> float:
+    return float(np.exp(3 * s.point[space.dim :].sum() - 3))
+
+
+def drive(study: Study, trials: int, *, peek: bool = False) -> Iterator[Suggestion]:
+    """Ask and tell; every fifth evaluation fails."""
+    for _ in range(trials):
+        s = study.ask(remaining=1000 - study.spent)
+        if s.id % 5 == 4:
+            study.fail(s, "boom", cost=cost_of(study.space, s))
+        else:
+            study.tell(s, loss_of(study.space, s), cost=cost_of(study.space, s))
+        if peek:
+            study.incumbent()
+        yield s
+
+
+def points(suggestions: list[Suggestion]) -> Array:
+    return np.stack([s.point for s in suggestions])
+
+
+def study(name: str, space: Space, **kwargs: Any) -> Study:
+    return Study(space, strategy=name, **({"seed": 3, "overhead": 0.05} | kwargs))
+
+
+def test_it_is_a_strategy_of_its_name(name: str, space: Space) -> None:
+    made = make(name, space)
+    assert isinstance(made, Strategy)
+    assert made.name == name
+
+
+def test_suggestions_are_legal_points_that_the_space_can_represent(name: str, space: Space) -> None:
+    with study(name, space) as s:
+        asked = points(list(drive(s, TRIALS)))
+    assert asked.shape == (TRIALS, space.dim + space.n_fidelities)
+    assert np.all((asked >= 0) & (asked <= 1))
+    np.testing.assert_array_equal(space.snap(asked), asked)
+    assert space.legal(asked).all()
+
+
+def test_the_incumbent_was_evaluated_and_is_none_before(name: str, space: Space) -> None:
+    with study(name, space) as s:
+        assert s.incumbent() is None
+        s.fail(s.ask(), "boom", cost=1.0)
+        assert s.incumbent() is None
+        list(drive(s, TRIALS))
+        best = s.incumbent()
+        assert best is not None
+        of_it = {t.id: t for t in s.trials if t.status == "complete" and t.config == best.config}
+        assert set(best.trial_ids) == set(of_it)
+        assert best.verified == any(np.all(t.suggestion.point[space.dim :] == 1) for t in of_it.values())
+        assert np.isfinite([best.loss, best.std]).all()
+
+
+def test_the_same_record_and_seed_give_the_same_suggestions_and_another_seed_others(name: str) -> None:
+    space = spaces()["size"]
+    runs = []
+    for seed in (3, 3, 4):
+        with study(name, space, seed=seed) as s:
+            runs.append(points(list(drive(s, TRIALS))))
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_looking_at_the_incumbent_changes_no_suggestion(name: str) -> None:
+    runs = []
+    for peek in (False, True):
+        with study(name, spaces()["size"]) as s:
+            runs.append(points(list(drive(s, TRIALS, peek=peek))))
+    np.testing.assert_array_equal(runs[0], runs[1])
+
+
+def test_closed_and_reopened_at_every_trial_it_suggests_the_same(name: str, tmp_path: Path) -> None:
+    space = spaces()["size"]
+    with study(name, space) as s:
+        straight = points(list(drive(s, TRIALS)))
+        incumbent = s.incumbent()
+    broken = []
+    for _ in range(TRIALS):
+        with study(name, space, storage=tmp_path / "study.db") as s:
+            broken += list(drive(s, 1))
+    np.testing.assert_array_equal(straight, points(broken))
+    with study(name, space, storage=tmp_path / "study.db") as s:
+        assert s.incumbent() == incumbent
+
+
+def test_its_state_is_arrays_and_restoring_it_restores_the_next_suggestion(name: str) -> None:
+    space = spaces()["size"]
+    with study(name, space) as s:
+        list(drive(s, TRIALS))
+        history, state = s.history, {key: array.copy() for key, array in s.strategy.state().items()}
+        rng = np.random.default_rng(0)
+        expected = s.strategy.suggest(history, (), rng, remaining=100.0).point
+    assert all(np.asarray(array).dtype != object for array in state.values())
+    fresh = make(name, space)
+    fresh.restore(state)
+    again = fresh.suggest(history, (), np.random.default_rng(0), remaining=100.0).point
+    np.testing.assert_array_equal(again, expected)
+
+
+def test_it_goes_on_when_everything_fails_and_when_several_are_pending(name: str) -> None:
+    space = spaces()["size"]
+    with study(name, space) as s:
+        for _ in range(TRIALS):
+            s.fail(s.ask(), "boom", cost=0.1)
+        waiting = [s.ask() for _ in range(4)]
+        assert len({s.point.tobytes() for s in waiting}) == 4
+        for suggestion in waiting:
+            s.tell(suggestion, 0.5, cost=1.0)
+        s.ask()
+        assert s.incumbent() is not None
+
+
+@pytest.mark.parametrize("losses", [[0.5], [0.0], [-1.0], [1e-12, 1e12], [-3.0, 0.0, 3.0]])
+def test_constant_negative_and_huge_losses_break_nothing(name: str, losses: list[float]) -> None:
+    space = spaces()["size"]
+    with study(name, space) as s:
+        for i in range(TRIALS):
+            s.tell(s.ask(), losses[i % len(losses)], cost=1.0)
+        best = s.incumbent()
+    assert best is not None
+    assert np.isfinite([best.loss, best.std]).all()
+
+
+def test_with_no_time_left_it_still_answers(name: str) -> None:
+    space = spaces()["size"]
+    strategy = make(name, space)
+    for remaining in (None, 0.0, -5.0, 1e-9):
+        proposal = strategy.suggest(History(), (), np.random.default_rng(0), remaining=remaining)
+        assert proposal.point.shape == (space.dim + space.n_fidelities,)
