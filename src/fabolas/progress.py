@@ -108,14 +108,17 @@ def line(news: Snapshot, budget: Budget) -> str:
     of_time = f" / {duration(budget.seconds)}" if budget.seconds is not None else ""
     of_trials = f" / {budget.trials}" if budget.trials is not None else ""
     failed = f" ({news.failed} failed)" if news.failed else ""
-    parts = [f"{duration(news.elapsed)}{of_time}", f"{news.trials}{of_trials} trials{failed}"]
+    trials = f"{news.trials}{of_trials} {'trial' if news.trials == 1 and not of_trials else 'trials'}{failed}"
+    parts = [f"{duration(news.elapsed)}{of_time}", trials]
     if news.incumbent is None:
         parts.append("no answer yet")
     else:
         parts.append(f"best {news.incumbent.loss:.4g} ± {news.incumbent.std:.2g}")
     if news.fidelity:
         parts.append(", ".join(f"{name} {_number(value)}" for name, value in news.fidelity.items()))
-    return " | ".join([*parts, f"{news.thinking_share:.0%} thinking"])
+    if news.trials:
+        parts.append(f"{news.thinking_share:.0%} thinking")
+    return " | ".join(parts)
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from fabolas.result import Result
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
 from fabolas.strategies import Strategy
-from fabolas.study import Study
+from fabolas.study import RESOLUTION, Study
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -107,8 +107,10 @@ class _Run:
             try:
                 self._update(report)
                 while not self._budget.used_up(self._elapsed(), len(study.trials)):
-                    trial = self._step()
-                    self._update(report, trial)
+                    trial = self._step(report)
+                    self._update(report)
+                    if self._incumbent is not None:
+                        self._trajectory.append((self._elapsed(), self._incumbent))
                     failures = failures + 1 if trial.status == "failed" else 0
                     if failures >= self._max_failures:
                         raise RuntimeError(_too_many(failures, trial))
@@ -119,25 +121,30 @@ class _Run:
         trajectory = tuple(self._trajectory)
         return Result(self._incumbent, study.trials, trajectory, self._elapsed(), study.thinking, study.seed)
 
-    def _step(self) -> Trial:
+    def _step(self, report: Report) -> Trial:
         study = self._study
         seconds = self._budget.seconds
         suggestion = study.ask(remaining=None if seconds is None else seconds - study.spent)
-        # A copy: what the objective does to its configuration must not reach the record.
+        self._report(report)
+        start = self._clock()
         try:
+            # A copy: what the objective does to its configuration must not reach the record.
             returned = self._objective(dict(suggestion.config), **suggestion.fidelity)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is the trial's outcome
             # The traceback starts in the objective, not in this loop.
             inside = error.__traceback__ and error.__traceback__.tb_next
-            return study.fail(suggestion, error.with_traceback(inside))
+            return study.fail(suggestion, error.with_traceback(inside), cost=self._since(start))
+        cost = self._since(start)
         try:
             outcome = returned if isinstance(returned, Outcome) else Outcome(returned)
         except (TypeError, ValueError):
             got = textwrap.shorten(repr(returned), 100)
-            return study.fail(
-                suggestion, f"the objective must return a finite number or an Outcome, got {got}"
-            )
-        return study.tell(suggestion, outcome)
+            reason = f"the objective must return a finite number or an Outcome, got {got}"
+            return study.fail(suggestion, reason, cost=cost)
+        return study.tell(suggestion, outcome.loss, outcome.cost or cost, outcome.info)
+
+    def _since(self, start: float) -> float:
+        return max(self._clock() - start, RESOLUTION)
 
     def _by_clock(self) -> float:
         return self._clock() - self._start
@@ -146,16 +153,18 @@ class _Run:
         """Seconds used of the budget: by the clock, or by the record where an objective states its costs."""
         return max(self._by_clock(), self._study.spent)
 
-    def _update(self, report: Report, trial: Trial | None = None) -> None:
+    def _update(self, report: Report) -> None:
+        self._incumbent = self._study.incumbent()
+        self._report(report)
+
+    def _report(self, report: Report) -> None:
         study = self._study
-        self._incumbent = study.incumbent()
-        elapsed = self._elapsed()
-        if trial is not None and self._incumbent is not None:
-            self._trajectory.append((elapsed, self._incumbent))
         failed = int(study.history.failed.sum())
-        fidelity = study.trials[-1].fidelity if study.trials else None
-        share = study.thinking / max(study.thinking + float(study.history.costs.sum()), 1e-9)
-        report(Snapshot(elapsed, len(study.trials), failed, self._incumbent, fidelity, share))
+        last = (*(trial.suggestion for trial in study.trials[-1:]), *study.pending)[-1:]
+        fidelity = last[0].fidelity if last else None
+        recorded = study.thinking + float(study.history.costs.sum())
+        share = study.thinking / recorded if recorded > 0 else 0.0
+        report(Snapshot(self._elapsed(), len(study.trials), failed, self._incumbent, fidelity, share))
 
 
 def check_objective(objective: Objective, fidelities: tuple[str, ...]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
 # What a clock too coarse to see an evaluation is taken to have seen; the logarithm of a cost must exist.
-_RESOLUTION = 1e-6
+RESOLUTION = 1e-6
 
 
 class Study:
@@ -271,7 +271,7 @@ class Study:
     def _cost(self, suggestion: Suggestion, cost: float | None, now: float) -> float:
         if cost is not None:
             return as_cost(cost)
-        return max(now - self._handed_out[suggestion.id], _RESOLUTION)
+        return max(now - self._handed_out[suggestion.id], RESOLUTION)
 
     def _check_open(self) -> None:
         if self.closed:
