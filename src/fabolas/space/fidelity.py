@@ -10,7 +10,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.space.parameters import Float
-from fabolas.space.scale import Scale, check_log, checked_integer, checked_number
+from fabolas.space.scale import Scale, checked_integer, checked_number
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Fidelity:
                 "pass integer=False, or count in larger units"
             )
 
-        if self.log:
-            check_log(self.low, "Fidelity")
+        if not self.integer:
+            Float(self.low, self.high, log=self.log)  # refuses what cannot be resolved
 
     @cached_property
     def _scale(self) -> Scale:

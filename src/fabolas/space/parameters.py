@@ -92,6 +92,11 @@ class Float:
             )
         if self.log:
             check_log(self.low, "Float")
+        if self._scale.bits == 0:
+            raise ValueError(
+                f"Float expected ends that differ in more than rounding, got low={self.low!r}, "
+                f"high={self.high!r}; widen the range"
+            )
         if self.default is not None:
             default = checked_number(self.default, "Float's default")
             _check_inside(default, self.low, self.high)

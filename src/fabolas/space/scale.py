@@ -54,9 +54,11 @@ class Scale:
         """How many halvings of [0, 1] survive the way to the values and back."""
         low, high = self._ends
         # Rounding moves g(v) by about eps * max(|g|), hence x by that over the width; 16 is a safety factor.
+        if not low < high:
+            return 0
         magnitude = max(abs(low), abs(high), 1.0 if self.log else _TINY)
         resolution = (high - low) / (16 * _EPS * magnitude)
-        return max(0, min(MAX_BITS, math.floor(math.log2(resolution))))
+        return max(0, min(MAX_BITS, math.floor(math.log2(max(resolution, 1.0)))))
 
 
 def cell(x: Array, m: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from fabolas.space.fidelity import Fidelity, read_fidelities
 from fabolas.space.parameters import Axis, Categorical, Constant, Ordinal
 from fabolas.space.reading import read_parameters
 from fabolas.space.rules import Rows, Rule
+from fabolas.space.scale import checked_number
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -118,9 +120,8 @@ class Space:
         _check_names(fidelity, self.fidelities, "fidelity")
         if missing := self.fidelities.keys() - fidelity.keys():
             raise ValueError(f"expected a value for each fidelity, got none for {_listed(missing)}; add them")
-        return np.array(
-            [self.fidelity_coordinate(name, fidelity[name]) for name in self.fidelities], dtype=float
-        )
+        sizes = [(kind, fidelity[name], f"fidelity {name!r}") for name, kind in self.fidelities.items()]
+        return np.array([_coordinate(*size) for size in sizes], dtype=np.float64)
 
     def decode(self, point: Array) -> tuple[dict[str, Any], dict[str, float | int]]:
         """A point (d + f,) to its configuration, inactive names absent, and its fidelity, in plain python."""
@@ -178,10 +179,17 @@ class Space:
         sizes = [fidelity.values(u[..., j]) for j, fidelity in enumerate(self.fidelities.values())]
         return np.stack(sizes, axis=-1) if sizes else np.empty(u.shape)
 
-    def fidelity_coordinate(self, name: str, value: float) -> float:
-        """One size in the user's units to its u in [0, 1]; the target is exactly 1."""
+    def coordinate(self, name: str, value: float) -> float:
+        """A size in the user's units, rounded if only whole ones exist, to its u; the target is exactly 1."""
         _check_names({name: value}, self.fidelities, "fidelity")
-        return _coordinate(self.fidelities[name], value, f"fidelity {name!r}")
+        fidelity = self.fidelities[name]
+        number = checked_number(value, f"fidelity {name!r}")
+        inside = min(max(number, fidelity.low), fidelity.high)
+        if math.isclose(
+            inside, number, rel_tol=1e-9
+        ):  # a fraction of the target, multiplied back, may miss the end
+            number = inside
+        return _coordinate(fidelity, round(number) if fidelity.integer else number, f"fidelity {name!r}")
 
     def describe(self) -> dict[str, Any]:
         """JSON-able and complete: two spaces are equal where their descriptions are."""

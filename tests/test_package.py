@@ -1,0 +1,46 @@
+"""The package as a newcomer meets it: its names, its version, and what an import costs."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import fabolas
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in fabolas.__all__:
+        assert getattr(fabolas, name) is not None
+    assert dir(fabolas) == sorted(fabolas.__all__)
+
+
+def test_an_unknown_name_is_answered_by_the_names_there_are() -> None:
+    with pytest.raises(AttributeError, match=r"'minimise'; its names are .*minimize"):
+        fabolas.minimise  # noqa: B018
+
+
+def test_importing_loads_none_of_the_heavy_libraries() -> None:
+    code = "import sys, fabolas; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "fabolas" in loaded
+    assert not {"scipy", "ConfigSpace", "emcee", "cmaes", "sklearn", "pandas", "matplotlib"} & set(loaded)
+
+
+def test_a_space_made_of_a_dict_needs_neither_scipy_nor_configspace() -> None:
+    code = (
+        "import sys, fabolas; fabolas.Space({'a': fabolas.Float(0, 1)});"
+        "print('scipy' in sys.modules, 'ConfigSpace' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert answer.split() == ["False", "False"]
+
+
+def test_the_citation_names_the_version_of_the_package() -> None:
+    assert f"version: {fabolas.__version__}" in (ROOT / "CITATION.cff").read_text().splitlines()
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dynamic"] == ["version"]

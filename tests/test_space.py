@@ -1,0 +1,252 @@
+"""The cube and the configurations are exact inverses of each other, for spaces of all kinds."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabolas import Categorical, Fidelity, Float, Integer, Ordinal, Space
+from spaces import floats, integers, points, spaces
+
+SEEDS = st.integers(0, 2**32)
+SVM = {
+    "C": Float(1e-5, 1e5, log=True),
+    "layers": Integer(1, 8),
+    "kernel": ["rbf", "poly"],
+    "shrinking": [True, False],
+    "width": Integer(1, 1000, log=True),
+    "depth": Ordinal(["low", "middle", "high"]),
+    "cache": 200,
+}
+
+
+def exactly(value: object) -> str:
+    """Equal texts are equal values of equal types: 1, True and 1.0 differ, and so do 0.1 and 0.1 + 1e-17."""
+    return repr(value)
+
+
+@given(spaces(), SEEDS)
+def test_snapping_twice_is_snapping_once(space: Space, seed: int) -> None:
+    snapped = space.snap(points(space, seed))
+    assert np.array_equal(space.snap(snapped), snapped)
+    assert np.all((snapped >= 0) & (snapped <= 1))
+
+
+@given(spaces(), SEEDS)
+def test_cube_to_configuration_to_cube_is_exactly_snapping(space: Space, seed: int) -> None:
+    raw = points(space, seed)
+    for point, snapped in zip(raw, space.snap(raw), strict=True):
+        config, fidelity = space.decode(point)
+        assert exactly(space.decode(snapped)) == exactly((config, fidelity))
+        assert np.array_equal(space.encode(config, fidelity), snapped)
+
+
+@given(spaces(), SEEDS)
+def test_configuration_to_cube_to_configuration_is_exact(space: Space, seed: int) -> None:
+    for point in points(space, seed, n=10):
+        config, fidelity = space.decode(point)
+        assert exactly(space.decode(space.encode(config, fidelity))) == exactly((config, fidelity))
+
+
+@given(spaces(), SEEDS)
+def test_snapping_a_batch_is_snapping_each_point(space: Space, seed: int) -> None:
+    raw = points(space, seed)
+    assert np.array_equal(space.snap(raw), np.vstack([space.snap(row[None]) for row in raw]))
+    assert np.array_equal(space.snap(raw[:, : space.dim]), space.snap(raw)[:, : space.dim])
+
+
+@given(floats())
+def test_the_ends_of_a_float_are_exact(parameter: Float) -> None:
+    space = Space({"a": parameter})
+    for end, x in ((parameter.low, 0.0), (parameter.high, 1.0)):
+        assert exactly(space.decode(np.array([x]))[0]["a"]) == exactly(end)
+        assert space.encode({"a": end})[0] == x
+
+
+@given(floats(), SEEDS)
+def test_floats_stay_between_their_ends_and_follow_the_scale(parameter: Float, seed: int) -> None:
+    space = Space({"a": parameter})
+    low, high = parameter.low, parameter.high
+    for x in np.random.default_rng(seed).random(20):
+        value = space.decode(np.array([x]))[0]["a"]
+        assert low <= value <= high
+        formula = (
+            math.exp(math.log(low) + x * math.log(high / low))
+            if parameter.log and high / low < 1e300
+            else None
+        )
+        if not parameter.log:
+            formula = low + x * (high - low)
+        if formula is not None:
+            assert value == pytest.approx(formula, rel=1e-9, abs=1e-9 * (0 if parameter.log else high - low))
+
+
+@given(st.integers(1, 10**12 - 1), st.integers(-16, -8))
+def test_a_decimal_that_somebody_types_comes_back_as_it_was(digits: int, exponent: int) -> None:
+    value = float(f"{digits}e{exponent}")
+    space = Space({"log": Float(1e-5, 1e5, log=True), "linear": Float(-5, 10_000)})
+    config = {"log": max(value, 1e-5), "linear": round(value, 9)}
+    assert exactly(space.decode(space.encode(config))[0]) == exactly(config)
+
+
+@given(integers())
+def test_every_integer_survives_and_sits_in_order(parameter: Integer) -> None:
+    middle = (parameter.low + parameter.high) // 2
+    numbers = sorted(
+        {
+            min(max(start + step, parameter.low), parameter.high)
+            for start in (parameter.low, middle, parameter.high)
+            for step in range(-4, 5)
+        }
+    )
+    space = Space({"n": parameter, "other": [0, 1]})
+    encoded = [space.encode({"n": n, "other": 0}) for n in numbers]
+    assert [space.decode(point)[0]["n"] for point in encoded] == numbers
+    if parameter.low < parameter.high:
+        assert np.all(np.diff([point[0] for point in encoded]) > 0)
+
+
+@given(st.integers(-50, 50), st.integers(1, 40), SEEDS)
+def test_snapped_integers_differ_by_whole_steps(low: int, width: int, seed: int) -> None:
+    space = Space({"n": Integer(low, low + width)})
+    x = space.snap(np.random.default_rng(seed).random((50, 1)))[:, 0]
+    steps = (x[:, None] - x[None, :]) * (width + 1)
+    assert np.allclose(steps, np.rint(steps), atol=1e-9)
+    values = [space.decode(row)[0]["n"] for row in x[:, None]]
+    assert np.allclose(x, (np.array(values) - low + 0.5) / (width + 1))
+
+
+def test_an_integer_on_a_log_scale_sits_at_the_centre_of_its_bin() -> None:
+    space = Space({"n": Integer(1, 100, log=True)})
+    width = math.log(100.5) - math.log(0.5)
+    for n in (1, 2, 7, 100):
+        edges = [(math.log(n + side) - math.log(0.5)) / width for side in (-0.5, 0.5)]
+        assert space.encode({"n": n})[0] == pytest.approx(sum(edges) / 2, abs=1e-12)
+        for inside in (edges[0] + 1e-9, edges[1] - 1e-9):
+            assert space.decode(np.array([inside]))[0]["n"] == n
+
+
+def test_categories_and_ordinals_sit_at_the_centres_of_equal_cells() -> None:
+    space = Space({"c": ["a", "b", "c", "d"], "o": Ordinal([1, 5, 2])})
+    assert [space.encode({"c": c, "o": 1})[0] for c in "abcd"] == [0.125, 0.375, 0.625, 0.875]
+    assert [space.encode({"c": "a", "o": o})[1] for o in (1, 5, 2)] == [0.5 / 3, 1.5 / 3, 2.5 / 3]
+    assert space.choices == (4, 0)
+
+
+def test_choices_come_back_as_the_very_objects_given() -> None:
+    choices = [1, True, 1.0, "1", None, (64, 64), len, {"a": [1]}]
+    space = Space({"c": choices})
+    for choice in choices:
+        decoded = space.decode(space.encode({"c": choice}))[0]["c"]
+        assert decoded is choice
+
+
+def test_numpy_scalars_and_json_lists_find_their_choice() -> None:
+    space = Space(
+        {"n": Categorical((16, 32)), "flag": [True, False], "layers": [(64,), (64, 64)], "s": ["a", "b"]}
+    )
+    given_back = {"n": np.int64(32), "flag": np.bool_(False), "layers": [64, 64], "s": np.str_("b")}
+    expected = {"n": 32, "flag": False, "layers": (64, 64), "s": "b"}
+    assert exactly(space.decode(space.encode(given_back))[0]) == exactly(expected)
+
+
+def test_constants_have_no_column_and_appear_in_every_configuration() -> None:
+    space = Space({**SVM, "single": ["only"], "three": Integer(3, 3)})
+    assert space.names == ("C", "layers", "kernel", "shrinking", "width", "depth")
+    assert space.choices == (0, 0, 2, 2, 0, 0)
+    config, fidelity = space.decode(np.full(space.dim, 0.5))
+    assert (config["cache"], config["single"], config["three"], fidelity) == (200, "only", 3, {})
+
+
+@pytest.mark.parametrize("integer", [True, False])
+@pytest.mark.parametrize("log", [True, False])
+def test_a_fidelity_follows_its_formula_and_its_ends_are_exact(log: bool, integer: bool) -> None:
+    space = Space({"a": Float(0, 1)}, {"size": Fidelity(100, 50_000, log=log, integer=integer)})
+    ends = [space.encode({"a": 0.5}, {"size": size})[1] for size in (100, 50_000)]
+    assert ends == [0.0, 1.0]
+    formula = math.log(5) / math.log(500) if log else 400 / 49_900
+    assert space.coordinate("size", 500) == pytest.approx(formula, abs=1e-12)
+    assert space.fidelity_value(np.array([[formula], [0.0], [1.0]]))[:, 0] == pytest.approx(
+        [500, 100, 50_000]
+    )
+    assert exactly(space.decode(np.array([0.5, 1.0]))[1]) == exactly(
+        {"size": 50_000 if integer else 50_000.0}
+    )
+
+
+def test_a_fraction_of_the_target_has_a_coordinate_even_if_it_is_not_whole() -> None:
+    space = Space({"a": Float(0, 1)}, {"size": (49, 60_000)})
+    assert space.coordinate("size", 49 / 60_000 * 60_000) == 0.0
+    assert space.coordinate("size", 60_000 * (1 - 1e-12)) == 1.0
+    assert space.coordinate("size", 468.75) == space.coordinate("size", 469)
+
+
+def test_without_a_fidelity_given_a_configuration_is_at_the_target() -> None:
+    space = Space({"a": Float(0, 1)}, {"size": (10, 1000), "epochs": (1, 27)})
+    assert np.array_equal(space.encode({"a": 0.25}), [0.25, 1.0, 1.0])
+    assert space.decode(np.array([0.25, 0.0, 1.0]))[1] == {"size": 10, "epochs": 27}
+
+
+def test_bounds_of_a_fidelity_that_are_both_integers_make_it_one() -> None:
+    space = Space({"a": Float(0, 1)}, {"n": (1, 8), "share": (0.1, 1), "lr": Fidelity(1, 2, integer=False)})
+    assert [fidelity.integer for fidelity in space.fidelities.values()] == [True, False, False]
+
+
+def test_spread_puts_one_point_into_each_bin_of_each_axis() -> None:
+    space = Space({"a": Float(0, 1), "b": Float(1e-3, 1e3, log=True), "c": Float(-1, 1)})
+    x = space.spread(32, np.random.default_rng(0))
+    assert x.shape == (32, 3)
+    for column in x.T:
+        assert sorted(np.minimum(column * 32, 31).astype(int)) == list(range(32))
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 10, 33])
+def test_spread_is_snapped_and_follows_from_the_seed(n: int) -> None:
+    space = Space(SVM, {"size": (10, 100)})
+    x = space.spread(n, np.random.default_rng(7))
+    assert x.shape == (n, space.dim)
+    assert np.array_equal(x, space.snap(x))
+    assert np.array_equal(x, space.spread(n, np.random.default_rng(7)))
+    assert n == 0 or not np.array_equal(x, space.spread(n, np.random.default_rng(8)))
+
+
+@given(spaces())
+def test_a_description_survives_json_and_has_no_difference_to_itself(space: Space) -> None:
+    description = json.loads(json.dumps(space.describe(), allow_nan=False))
+    assert description == space.describe()
+    assert space.difference(description) == []
+    assert Space(space) == space
+    assert pickle.loads(pickle.dumps(space)) == space
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"C": Float(1e-5, 1e4, log=True)}, "hyperparameter 'C' has high 100000.0 here and 10000.0 there"),
+        ({"C": Float(1e-5, 1e5)}, "hyperparameter 'C' has log True here and False there"),
+        ({"kernel": ["rbf", "sigmoid"]}, "hyperparameter 'kernel' has choices"),
+        (
+            {"kernel": Ordinal(["rbf", "poly"])},
+            "hyperparameter 'kernel' has kind categorical here and ordinal there",
+        ),
+        ({"shrinking": [1, False]}, "hyperparameter 'shrinking' has choices"),
+        ({"cache": 200.0}, "hyperparameter 'cache' has choices"),
+        ({"extra": 1}, "hyperparameter 'extra' is only there"),
+    ],
+)
+def test_a_difference_is_told_in_a_sentence(change: dict[str, object], sentence: str) -> None:
+    here, there = Space(SVM, {"size": (10, 100)}), Space({**SVM, **change}, {"size": (10, 100)})
+    assert here != there
+    assert any(text.startswith(sentence) for text in here.difference(there.describe()))
+
+
+def test_differences_of_fidelities_and_of_order_are_told_too() -> None:
+    here = Space(SVM, {"size": (10, 100)})
+    assert here.difference(Space(SVM).describe()) == ["fidelity 'size' is only here"]
+    shuffled = Space(dict(reversed(SVM.items())), {"size": (10, 100)})
+    assert ["order of names" in sentence for sentence in here.difference(shuffled.describe())] == [True]
+    assert here.difference({})

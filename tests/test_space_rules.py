@@ -1,0 +1,231 @@
+"""Conditions and forbidden clauses say what ConfigSpace says, point by point."""
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+    ForbiddenEqualsClause,
+    ForbiddenGreaterThanEqualsClause,
+    ForbiddenGreaterThanEqualsRelation,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+    ForbiddenLessThanEqualsRelation,
+    ForbiddenLessThanRelation,
+    GreaterThanCondition,
+    InCondition,
+    LessThanCondition,
+    NotEqualsCondition,
+)
+from ConfigSpace.exceptions import ForbiddenValueError
+from ConfigSpace.hyperparameters import (
+    BetaFloatHyperparameter,
+    CategoricalHyperparameter,
+    NormalIntegerHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabolas import Float, Space
+from spaces import configuration_spaces, points
+
+
+def is_legal_to_configspace(space: ConfigurationSpace, config: dict[str, object]) -> bool:
+    """ConfigSpace's verdict; any complaint but "forbidden" (wrong activity, wrong value) fails the test."""
+    try:
+        Configuration(space, values=config)
+    except ForbiddenValueError:
+        return False
+    return True
+
+
+@given(configuration_spaces(), st.integers(0, 2**32))
+def test_activity_and_legality_are_those_of_configspace(theirs: ConfigurationSpace, seed: int) -> None:
+    space = Space(theirs, {"size": (10, 1000)})
+    raw = points(space, seed, n=40)
+    verdicts = [is_legal_to_configspace(theirs, space.decode(point)[0]) for point in raw]
+    assert space.legal(raw).tolist() == verdicts
+
+
+@given(configuration_spaces(), st.integers(0, 2**32))
+def test_conditional_spaces_round_trip_exactly(theirs: ConfigurationSpace, seed: int) -> None:
+    space = Space(theirs, {"size": (10, 1000)})
+    raw = points(space, seed, n=20)
+    snapped = space.snap(raw)
+    assert np.array_equal(space.snap(snapped), snapped)
+    for point, legal in zip(snapped, space.legal(snapped), strict=True):
+        config, fidelity = space.decode(point)
+        if legal:
+            assert np.array_equal(space.encode(config, fidelity), point)
+        else:
+            with pytest.raises(ValueError, match="forbidden by"):
+                space.encode(config, fidelity)
+
+
+@given(configuration_spaces())
+def test_what_configspace_samples_is_legal_and_comes_back(theirs: ConfigurationSpace) -> None:
+    space = Space(theirs)
+    theirs.seed(1)
+    for sample in theirs.sample_configuration(10):
+        config = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in sample.items()
+        }
+        real = config.pop("real", None)
+        back = space.decode(space.encode(sample))[0]
+        assert back.pop("real", None) == (None if real is None else pytest.approx(real, rel=1e-10))
+        assert back == config
+
+
+def chained() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    booster = CategoricalHyperparameter("booster", ["tree", "linear"])
+    depth = UniformIntegerHyperparameter("depth", 1, 9, default_value=3)
+    prune = UniformFloatHyperparameter("prune", 0.0, 1.0, default_value=0.25)
+    space.add(booster, depth, prune)
+    space.add(EqualsCondition(depth, booster, "tree"), GreaterThanCondition(prune, depth, 5))
+    return space
+
+
+def test_an_inactive_coordinate_rests_at_the_default_and_is_absent() -> None:
+    space = Space(chained())
+    j = {name: space.names.index(name) for name in space.names}
+    raw = np.random.default_rng(0).random((200, 3))
+    snapped = space.snap(raw)
+    linear = raw[:, j["booster"]] >= 0.5
+    assert np.all(snapped[linear, j["depth"]] == (3 - 1 + 0.5) / 9)
+    assert np.all(snapped[linear, j["prune"]] == 0.25)
+    shallow = ~linear & (snapped[:, j["depth"]] < 5 / 9)
+    assert np.all(snapped[shallow, j["prune"]] == 0.25)
+    assert set(space.decode(raw[np.argmax(linear)])[0]) == {"booster"}
+    assert len(np.unique(snapped[linear], axis=0)) == 1
+
+
+def test_a_condition_on_an_inactive_parent_is_false_except_for_not_equals() -> None:
+    theirs = chained()
+    extra = UniformFloatHyperparameter("extra", 0.0, 1.0)
+    theirs.add(extra)
+    theirs.add(NotEqualsCondition(extra, theirs["depth"], 2))
+    space = Space(theirs)
+    point = space.snap(np.full((1, 4), 0.9))[0]
+    assert set(space.decode(point)[0]) == {"booster", "extra"}
+    assert is_legal_to_configspace(theirs, space.decode(point)[0])
+
+
+@pytest.mark.parametrize(
+    ("relation", "compare", "default"),
+    [
+        (ForbiddenLessThanRelation, np.less, 1.0),
+        (ForbiddenLessThanEqualsRelation, np.less_equal, 1.0),
+        (ForbiddenGreaterThanRelation, np.greater, 5.0),
+        (ForbiddenGreaterThanEqualsRelation, np.greater_equal, 5.0),
+    ],
+)
+def test_relations_between_a_float_and_an_integer_hold_for_their_values(
+    relation: type, compare: np.ufunc, default: float
+) -> None:
+    theirs = ConfigurationSpace(
+        {"a": (1, 5), "b": UniformFloatHyperparameter("b", 0.5, 5.5, default_value=default)}
+    )
+    theirs.add(relation(theirs["a"], theirs["b"]))
+    space = Space(theirs)
+    grid = np.array([[a, b] for a in np.linspace(0, 1, 11) for b in [*np.linspace(0, 1, 11), 0.3, 0.7]])
+    values = np.array([[c["a"], c["b"]] for c in (space.decode(point)[0] for point in grid)])
+    assert (values[:, 0] == values[:, 1]).any()
+    assert np.array_equal(space.legal(grid), ~compare(values[:, 0], values[:, 1]))
+
+
+def test_relations_between_words_are_those_of_python() -> None:
+    theirs = ConfigurationSpace({"a": ["x", "y", "z"], "b": ["z", "y"]})
+    theirs.add(ForbiddenGreaterThanRelation(theirs["a"], theirs["b"]))
+    space = Space(theirs)
+    for a in "xyz":
+        for b in "zy":
+            point = [[(("xyz".index(a)) + 0.5) / 3, ("zy".index(b) + 0.5) / 2]]
+            assert space.legal(np.array(point))[0] == (not a > b)
+
+
+def test_greater_or_equal_is_forbidden_from_the_value_on() -> None:
+    theirs = ConfigurationSpace({"n": (1, 10)})
+    theirs.add(ForbiddenGreaterThanEqualsClause(theirs["n"], 8))
+    space = Space(theirs)
+    centres = (np.arange(10)[:, None] + 0.5) / 10
+    assert space.legal(centres).tolist() == [n < 8 for n in range(1, 11)]
+
+
+def test_kinds_of_rules_we_do_not_know_are_asked_row_by_row() -> None:
+    class Odd(EqualsCondition):
+        """A kind of condition that the reader has not heard of."""
+
+    class Never(ForbiddenEqualsClause):
+        """A kind of clause that the reader has not heard of."""
+
+    known, unknown = ConfigurationSpace(), ConfigurationSpace()
+    for theirs, condition, clause in ((known, EqualsCondition, ForbiddenEqualsClause), (unknown, Odd, Never)):
+        mode = CategoricalHyperparameter("mode", ["off", "on"])
+        rate = UniformIntegerHyperparameter("rate", 1, 4)
+        theirs.add(mode, rate)
+        theirs.add(condition(rate, mode, "on"), clause(rate, 4))
+    raw = np.random.default_rng(0).random((60, 2))
+    a, b = Space(known), Space(unknown)
+    assert np.array_equal(a.snap(raw), b.snap(raw))
+    assert np.array_equal(a.legal(raw), b.legal(raw))
+    assert not a.legal(raw).all()
+
+
+def test_a_threshold_outside_the_parents_range_is_still_a_condition() -> None:
+    theirs = ConfigurationSpace({"n": (1, 4), "x": UniformFloatHyperparameter("x", 0.0, 1.0)})
+    theirs.add(LessThanCondition(theirs["x"], theirs["n"], 9, check_condition_legality=False))
+    assert set(Space(theirs).decode(np.array([0.99, 0.5]))[0]) == {"n", "x"}
+
+
+def test_a_conditional_constant_appears_only_where_it_is_active() -> None:
+    theirs = ConfigurationSpace({"on": [True, False], "word": "yes"})
+    theirs.add(EqualsCondition(theirs["word"], theirs["on"], True))
+    space = Space(theirs)
+    assert space.decode(np.array([0.2]))[0] == {"on": True, "word": "yes"}
+    assert space.decode(np.array([0.8]))[0] == {"on": False}
+    assert np.array_equal(space.encode({"on": False}), [0.75])
+
+
+def test_priors_are_read_as_their_ranges() -> None:
+    theirs = ConfigurationSpace()
+    theirs.add(
+        NormalIntegerHyperparameter("n", mu=5, sigma=2, lower=1, upper=100, log=True),
+        BetaFloatHyperparameter("b", alpha=2, beta=3, lower=0, upper=10),
+    )
+    assert Space(theirs).decode(np.array([1.0, 1.0]))[0] == {"b": 10.0, "n": 100}
+
+
+def test_a_plain_dict_may_hold_hyperparameters_of_configspace() -> None:
+    space = Space({"a": UniformFloatHyperparameter("a", 0.0, 2.0), "b": Float(0, 1)})
+    assert space.decode(np.array([0.5, 0.5]))[0] == {"a": 1.0, "b": 0.5}
+
+
+def test_spread_keeps_to_what_is_legal() -> None:
+    theirs = ConfigurationSpace({"a": (1, 10), "b": (1, 10)})
+    theirs.add(ForbiddenLessThanRelation(theirs["a"], theirs["b"]), ForbiddenInClause(theirs["a"], [9, 10]))
+    space = Space(theirs)
+    x = space.spread(40, np.random.default_rng(0))
+    assert x.shape == (40, 2)
+    assert space.legal(x).all()
+    assert len(np.unique(x, axis=0)) > 15
+
+
+def test_equal_rules_have_equal_descriptions_and_different_ones_are_told() -> None:
+    theirs, other = chained(), chained()
+    assert Space(theirs) == Space(other)
+    other.add(ForbiddenEqualsClause(other["booster"], "linear"))
+    assert Space(theirs).difference(Space(other).describe()) == [
+        "the forbidden clause 'booster == 'linear'' is only there"
+    ]
+    conditional = ConfigurationSpace({"a": [1, 2, 3], "b": (1, 4), "c": (0.0, 1.0)})
+    both = AndConjunction(
+        InCondition(conditional["c"], conditional["a"], [3, 1]),
+        LessThanCondition(conditional["c"], conditional["b"], 3),
+    )
+    conditional.add(both)
+    assert Space(conditional).describe()["conditions"] == ["c if (a in {1, 3} and b < 3)"]
