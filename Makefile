@@ -46,7 +46,7 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/ask.py
+	$(BIN)/python -m benchmarks.ask
 
 format: $(STAMP)
 	$(BIN)/ruff format .

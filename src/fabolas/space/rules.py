@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.space.parameters import Axis, Categorical
+from fabolas.space.parameters import Axis, Categorical, Float
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -145,7 +145,8 @@ class Relation:
     def _compare(self, left: Axis, right: Axis, x: Array, y: Array) -> BoolArray:
         a, b = _native(left, x), _native(right, y)
         # Near a tie the shortest decimal decides, because that is the value the objective will see.
-        for row in np.flatnonzero(np.isclose(a, b, rtol=1e-9)):
+        near = np.isclose(a, b, rtol=1e-9) & (isinstance(left, Float) or isinstance(right, Float))
+        for row in np.flatnonzero(near):
             a[row], b[row] = left.value(float(x[row])), right.value(float(y[row]))
         true: BoolArray = _OPERATORS[self.op](a, b)
         return true
