@@ -1,7 +1,7 @@
 """The normal distribution cut off at zero, exact to rounding however far out the cut is.
 
 A variable g ~ N(z, 1) given g > 0 has the cumulants below; they are also the derivatives of log Phi(z).
-With x = -z large, the textbook expressions subtract numbers that agree in all digits. Laplace's continued fraction
+With x = -z large, the textbook expressions subtract numbers that agree in all digits. Laplace's fraction
 
     phi(x) / Phi(-x) = x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + ...))))
 
