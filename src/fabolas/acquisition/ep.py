@@ -69,7 +69,8 @@ class EpPmin:
 def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_sweeps: int = 100) -> EpPmin:
     """Which of R jointly normal values is lowest: log-probabilities by EP, with derivatives.
 
-    Exact for R = 2. Valid for singular covariances: every variance is raised by 1e-10 of the largest.
+    Exact for R = 2. Valid for singular covariances: every variance is raised by 1e-10 of the largest, which
+    decides how representers that are closer than that share their probability.
 
     Args:
         mean: (R,).
@@ -121,15 +122,16 @@ def _checked(mean: Array, covariance: Array) -> tuple[Array, Array]:
         raise ValueError(
             "expected finite means and covariances, got others; look at the model that gave them"
         )
-    spread = float(np.ptp(mean))
-    scale = max(float(np.max(np.diag(covariance))), 1e-10 * spread**2) or 1.0
+    scale = float(np.max(np.diag(covariance)))
     symmetric = 0.5 * (covariance + covariance.T)
     lowest = float(np.linalg.eigvalsh(symmetric)[0])
     if lowest < -1e-4 * scale or np.max(np.abs(covariance - symmetric)) > 1e-4 * scale:
         raise ValueError(
             f"expected a covariance, symmetric and without negative eigenvalues, got one with {lowest:.3g}"
         )
-    return mean, symmetric + (_JITTER * scale + max(0.0, -lowest)) * np.eye(R)
+    # The second term only keeps squares of z below overflow where nothing is uncertain at all.
+    jitter = max(_JITTER * scale, (1e-15 * float(np.ptp(mean))) ** 2) or 1.0
+    return mean, symmetric + (jitter + max(0.0, -lowest)) * np.eye(R)
 
 
 def _differences(mean: Array, covariance: Array) -> tuple[Array, Array]:
