@@ -19,7 +19,9 @@ class Problem(Protocol):
     best: float
     full_cost: float
 
-    def __call__(self, config: dict[str, Any], size: float, rng: np.random.Generator) -> tuple[float, float]: ...
+    def __call__(
+        self, config: dict[str, Any], size: float, rng: np.random.Generator
+    ) -> tuple[float, float]: ...
 
     def truth(self, config: dict[str, Any]) -> float: ...
 

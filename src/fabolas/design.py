@@ -38,7 +38,8 @@ def _levels(space: Space, name: str, k: int) -> Array:
     while sizes.sum() > PRICE and top > smallest:
         top = max(top / 1.25, smallest)
         sizes = np.minimum(sizes, top)
-    return np.array([space.coordinate(name, s * fidelity.high) for s in sizes])
+    values = np.clip(sizes * fidelity.high, fidelity.low, fidelity.high)
+    return np.array([space.coordinate(name, round(v) if fidelity.integer else v) for v in values])
 
 
 def _shares(k: int, fractions: tuple[float, ...]) -> Array:

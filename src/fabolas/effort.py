@@ -28,31 +28,29 @@ class Effort:
     outcomes: int
     pool: int  # points that representers are chosen from
     screened: int  # candidates whose information is estimated by moments
-    counted: int  # candidates whose information is counted
-    rounds: int  # of refinement around the best
-    width: int  # candidates a round
+    counted: int  # candidates whose information is counted; with 0 the best screened one is taken
+    refined: int  # further candidates around the best of these
 
     @classmethod
     def at(cls, level: float, n: int) -> Effort:
         """The effort of this level with n trials: geometric between the ends."""
 
         def between(least: float, full: float) -> int:
-            return round(least * (full / least) ** level)
+            return int(least * (full / least) ** level + 0.5)
 
         # A step of MCMC is cubic in n. Its results change ever less as n grows, so it may come ever more seldom.
         return cls(
             level=level,
             steps=between(2, 12),
             every=max(1, round(n / between(8, 100))),
-            K=between(3, 10),
+            K=between(4, 10),
             representers=between(16, 50),
             samples=between(64, 256),
             outcomes=3 if level < 0.5 else 5,
-            pool=between(80, 300),
-            screened=between(80, 600),
-            counted=between(6, 40),
-            rounds=1 if level < 0.5 else 2,
-            width=between(6, 30),
+            pool=between(64, 300),
+            screened=between(80, 800),
+            counted=0 if level < 0.25 else between(3, 24),
+            refined=between(2, 24),
         )
 
 
@@ -84,7 +82,7 @@ def choose(
     allowance = ratio * next_cost + min(recent, 0.0)
     if allowance <= 0.0:
         return 0.0
-    counts = np.arange(len(thinking))
+    counts = np.arange(float(len(thinking)))
     with np.errstate(divide="ignore"):
         logs = np.log(thinking[window]) - np.log(seconds(efforts[window], counts[window]))
     machine = float(np.exp(np.median(logs[np.isfinite(logs)]))) if np.isfinite(logs).any() else 1.0

@@ -32,8 +32,6 @@ from fabolas.gp.kernels import (
 from fabolas.gp.process import Model, Noise, Posterior
 from fabolas.outputs import Output, Warp
 
-BURN_IN = 60  # steps of the very first fit at full effort, when walkers come from the prior
-
 
 @dataclass(frozen=True)
 class Spec:
@@ -105,6 +103,13 @@ class Surrogate:
         log_cost = self.cost.mean(self.cost.project(points)).mean(axis=0)
         return self.cost_output.location(log_cost)
 
+    def seconds_at_most(self, points: Array) -> Array:
+        """A cost (m,) that is exceeded with a probability of one in forty: two deviations above, in log-seconds."""
+        at = self.cost.project(points)
+        means = self.cost.mean(at)
+        variance = self.cost.variance(at).mean(axis=0) + means.var(axis=0)
+        return self.cost_output.location(means.mean(axis=0) + 2.0 * np.sqrt(variance))
+
     def target_loss(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss at the points, hyperparameters integrated out."""
         at = self.loss.project(points)
@@ -153,19 +158,16 @@ def fit(
     """Both models given all the data: walkers moved by so many steps, K of them kept as samples.
 
     Args:
-        walkers: where the last fit ended; None starts from the prior and burns in.
-        steps: steps of the ensemble; 0 keeps the hyperparameters.
+        walkers: where the last fit ended; None starts from the prior.
+        steps: steps of the ensemble; 0 keeps the walkers where they are.
     """
     losses, loss_output = data.targets(None, spec.warp)
     fine = data.costs > 0
     cost_output = Output.fit(data.costs[fine], "log")
     costs = cost_output.forward(data.costs[fine])
-    loss, loss_walkers = _posterior(
-        spec.loss_model(), data.points, losses, walkers and walkers.loss, steps, K, rng
-    )
-    cost, cost_walkers = _posterior(
-        spec.cost_model(), data.points[fine], costs, walkers and walkers.cost, steps, K, rng
-    )
+    loss_walkers, cost_walkers = (walkers.loss, walkers.cost) if walkers else (None, None)
+    loss, loss_walkers = _posterior(spec.loss_model(), data.points, losses, loss_walkers, steps, K, rng)
+    cost, cost_walkers = _posterior(spec.cost_model(), data.points[fine], costs, cost_walkers, steps, K, rng)
     return Surrogate(loss, cost, loss_output, cost_output), Walkers(loss_walkers, cost_walkers)
 
 
@@ -181,9 +183,11 @@ def _posterior(
     if walkers is None or steps > 0:
         log_density = model.log_density(points, y)
         if walkers is None:
-            count = mcmc.walkers_for(len(model.priors))
-            walkers = mcmc.start(log_density, model.priors, count, rng)
-            steps = max(4 * steps, BURN_IN // 4)
-        walkers = mcmc.sample(log_density, walkers, steps, rng)
+            walkers = mcmc.start(log_density, model.priors, mcmc.walkers_for(len(model.priors)), rng)
+        if steps > 0:
+            best = walkers[int(np.argmax(log_density(walkers)))]
+            mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
+            walkers = mcmc.gather(log_density, walkers, mode, rng)
+            walkers = mcmc.sample(log_density, walkers, steps, rng)
     chosen = rng.choice(len(walkers), min(K, len(walkers)), replace=False)
     return model.posterior(points, y, walkers[chosen]), walkers

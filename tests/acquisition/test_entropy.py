@@ -50,7 +50,9 @@ def test_expected_p_min_after_an_evaluation_is_p_min_before() -> None:
     rest = np.sqrt(np.maximum(1 - (a**2).sum(axis=2), 0))
     e = a @ draws.Z.T + rest[..., None] * draws.rest
     for m in range(6):
-        moved = draws.values[:, None] + (nodes[:, None] - e[:, m, None, :])[..., None] * b[:, m, None, None, :]
+        moved = (
+            draws.values[:, None] + (nodes[:, None] - e[:, m, None, :])[..., None] * b[:, m, None, None, :]
+        )
         expected = np.einsum("q,kqr->kr", weights, frequencies(lowest(moved), R))
         assert 0.5 * np.abs(expected - draws.pmin).sum(axis=1).max() < 0.03
 

@@ -69,8 +69,12 @@ def test_a_batch_of_hyperparameters_equals_one_by_one(name: str) -> None:
     evaluate = kernel.between(A, B)
     batch = np.broadcast_to(evaluate(theta), (3, 5, 4)).copy()
     for k in range(3):
-        np.testing.assert_allclose(batch[k], np.broadcast_to(evaluate(theta[k : k + 1]), (1, 5, 4))[0], rtol=1e-12)
-    np.testing.assert_array_equal(batch, np.broadcast_to(evaluate(theta), (3, 5, 4)))  # nothing was overwritten
+        np.testing.assert_allclose(
+            batch[k], np.broadcast_to(evaluate(theta[k : k + 1]), (1, 5, 4))[0], rtol=1e-12
+        )
+    np.testing.assert_array_equal(
+        batch, np.broadcast_to(evaluate(theta), (3, 5, 4))
+    )  # nothing was overwritten
 
 
 def test_matern_is_scikit_learns() -> None:
@@ -127,7 +131,8 @@ def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 21)  # walk backwards from u = 1
     walks = np.concatenate(
-        [np.cumsum(rng.normal(0, np.sqrt(2.0 * 0.05), (20000, 20)), axis=1)[:, ::-1], np.zeros((20000, 1))], axis=1
+        [np.cumsum(rng.normal(0, np.sqrt(2.0 * 0.05), (20000, 20)), axis=1)[:, ::-1], np.zeros((20000, 1))],
+        axis=1,
     )
     at = walks[:, [int(np.argmin(np.abs(grid - v))) for v in u[:, 0]]]
     np.testing.assert_allclose(gram, np.cov(at.T), atol=0.06)

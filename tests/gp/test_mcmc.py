@@ -30,7 +30,7 @@ def test_moments_of_a_known_target_are_recovered() -> None:
 def test_the_same_generator_gives_the_same_walkers() -> None:
     walkers = np.random.default_rng(0).normal(size=(12, 2))
     one = mcmc.sample(gaussian, walkers, 5, np.random.default_rng(7))
-    np.random.seed(123)  # the global state is not consulted
+    np.random.seed(123)  # noqa: NPY002  the global state is not consulted
     two = mcmc.sample(gaussian, walkers, 5, np.random.default_rng(7))
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, mcmc.sample(gaussian, walkers, 5, np.random.default_rng(8)))

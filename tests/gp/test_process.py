@@ -43,7 +43,9 @@ def test_posterior_mean_and_covariance_are_scikit_learns() -> None:
     np.testing.assert_allclose(posterior.mean(at)[0], mean, rtol=1e-9)
     observed = posterior.covariance(at, at)[0] + np.diag(posterior.noise(A)[0])
     np.testing.assert_allclose(observed, covariance, atol=1e-10)
-    np.testing.assert_allclose(posterior.variance(at)[0], np.diag(posterior.covariance(at, at)[0]), atol=1e-10)
+    np.testing.assert_allclose(
+        posterior.variance(at)[0], np.diag(posterior.covariance(at, at)[0]), atol=1e-10
+    )
 
 
 def test_the_evidence_is_scikit_learns_plus_the_prior() -> None:
@@ -128,7 +130,9 @@ def test_a_rank_one_update_equals_refitting_with_the_outcome() -> None:
     again = refitted.project(A)
     np.testing.assert_allclose(posterior.mean(at) + b * w, refitted.mean(again), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
-        posterior.covariance(at, at) - b[:, :, None] * b[:, None, :], refitted.covariance(again, again), atol=1e-7
+        posterior.covariance(at, at) - b[:, :, None] * b[:, None, :],
+        refitted.covariance(again, again),
+        atol=1e-7,
     )
 
 

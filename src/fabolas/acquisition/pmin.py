@@ -9,19 +9,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from fabolas._types import Array, IntArray
 from fabolas.gp.process import cholesky
+from fabolas.sequences import spread
 
 Single = npt.NDArray[np.float32]
 
 
 def normal_numbers(samples: int, dimension: int, rng: np.random.Generator) -> Array:
-    """(S, dimension) standard normal numbers, scrambled Sobol: more even than independent ones."""
-    power = int(np.ceil(np.log2(max(samples, 2))))
-    uniform = qmc.Sobol(dimension, rng=rng).random_base2(power)[:samples]
-    return ndtri(np.clip(uniform, 1e-9, 1.0 - 1e-9))
+    """(S, dimension) standard normal numbers, more evenly spread than independent ones."""
+    normal: Array = ndtri(np.clip(spread(samples, dimension, rng), 1e-9, 1.0 - 1e-9))
+    return normal
 
 
 def joint_samples(mean: Array, factor: Array, Z: Array) -> Array:
@@ -31,7 +30,8 @@ def joint_samples(mean: Array, factor: Array, Z: Array) -> Array:
 
 def lowest(values: Array | Single) -> IntArray:
     """The index of the lowest along the last axis."""
-    return np.argmin(values, axis=-1)
+    labels: IntArray = np.argmin(values, axis=-1)
+    return labels
 
 
 def frequencies(labels: IntArray, R: int) -> Array:
@@ -40,7 +40,8 @@ def frequencies(labels: IntArray, R: int) -> Array:
     rows = np.arange(int(np.prod(leading))) * R
     flat = labels.reshape(len(rows), -1) + rows[:, None]
     counts = np.bincount(flat.ravel(), minlength=len(rows) * R)
-    return counts.reshape(*leading, R) / labels.shape[-1]
+    share: Array = counts.reshape(*leading, R) / labels.shape[-1]
+    return share
 
 
 def pmin(mean: Array, covariance: Array, Z: Array) -> Array:
@@ -52,4 +53,5 @@ def pmin(mean: Array, covariance: Array, Z: Array) -> Array:
 def entropy(p: Array) -> Array:
     """-sum p log p along the last axis, in nats; 0 log 0 = 0."""
     logarithm = np.log(p, out=np.zeros_like(p), where=p > 0)
-    return -np.sum(p * logarithm, axis=-1)
+    total: Array = -np.sum(p * logarithm, axis=-1)
+    return total

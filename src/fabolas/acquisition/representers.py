@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from fabolas._types import Array
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.gp.process import Posterior, cholesky
-
 
 
 def neighbourhood(centres: Array, n: int, scales: tuple[float, ...], rng: np.random.Generator) -> Array:
@@ -22,7 +20,8 @@ def neighbourhood(centres: Array, n: int, scales: tuple[float, ...], rng: np.ran
     steps[single] *= np.eye(d)[rng.integers(d, size=single.sum())]
     moved = centres[rng.integers(len(centres), size=n)] + steps
     folded = np.abs(np.mod(moved, 2.0))
-    return np.where(folded > 1.0, 2.0 - folded, folded)
+    inside: Array = np.where(folded > 1.0, 2.0 - folded, folded)
+    return inside
 
 
 def thompson(posterior: Posterior, pool: Array, R: int, rng: np.random.Generator) -> Array:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -51,15 +53,16 @@ class Product(_Composable):
 
     parts: tuple[Kernel, ...]
 
-    @property
+    @cached_property
     def priors(self) -> tuple[Prior, ...]:
-        return sum((part.priors for part in self.parts), ())
+        return _priors(self.parts)
 
     def between(self, A: Array, B: Array) -> Evaluate:
         return _combine(self.parts, A, B, np.multiply)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        return np.prod([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
+        product: Array = np.prod([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
+        return product
 
 
 @dataclass(frozen=True)
@@ -68,29 +71,38 @@ class Sum(_Composable):
 
     parts: tuple[Kernel, ...]
 
-    @property
+    @cached_property
     def priors(self) -> tuple[Prior, ...]:
-        return sum((part.priors for part in self.parts), ())
+        return _priors(self.parts)
 
     def between(self, A: Array, B: Array) -> Evaluate:
         return _combine(self.parts, A, B, np.add)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        return np.sum([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
+        total: Array = np.sum([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
+        return total
+
+
+def _priors(parts: tuple[Kernel, ...]) -> tuple[Prior, ...]:
+    return tuple(prior for part in parts for prior in part.priors)
+
+
+def _bounds(parts: tuple[Kernel, ...]) -> list[tuple[int, int]]:
+    """Where each part's hyperparameters begin and end among all of them."""
+    ends = list(accumulate(len(part.priors) for part in parts))
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _slices(parts: tuple[Kernel, ...], theta: Array) -> list[tuple[Kernel, Array]]:
-    ends = np.cumsum([len(part.priors) for part in parts])
-    return list(zip(parts, np.split(theta, ends[:-1], axis=1), strict=True))
+    return [(part, theta[:, i:j]) for part, (i, j) in zip(parts, _bounds(parts), strict=True)]
 
 
 def _combine(parts: tuple[Kernel, ...], A: Array, B: Array, operation: np.ufunc) -> Evaluate:
-    evaluators = [part.between(A, B) for part in parts]
-    bounds = np.concatenate([[0], np.cumsum([len(part.priors) for part in parts])])
+    evaluators = list(zip([part.between(A, B) for part in parts], _bounds(parts), strict=True))
     shape = (len(A), len(B))
 
     def evaluate(theta: Array) -> Array:
-        values = [f(theta[:, i:j]) for f, i, j in zip(evaluators, bounds[:-1], bounds[1:], strict=True)]
+        values = [f(theta[:, i:j]) for f, (i, j) in evaluators]
         full = next((v for v in values if v.shape == (len(theta), *shape)), None)
         if full is None:
             full = np.broadcast_to(values[0], (len(theta), *shape)).copy()
@@ -199,7 +211,8 @@ class FiniteRank(_Composable):
     column: int
     basis: Basis
     rank: int = 2
-    mixing: Prior = Normal(0.0, 1.0)  # entries left of the diagonal
+    # Entries left of the diagonal. Above -1 the ranking on small sizes is like the target's: the usual case.
+    mixing: Prior = Normal(0.0, 0.5)
     spread: Prior = Normal(-1.0, 1.0)  # logarithms of the diagonal
 
     @property
@@ -227,7 +240,8 @@ class FiniteRank(_Composable):
         return evaluate
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        return np.sum((self.basis(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)
+        squares: Array = np.sum((self.basis(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)
+        return squares
 
 
 @dataclass(frozen=True)

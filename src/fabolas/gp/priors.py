@@ -18,6 +18,9 @@ from fabolas._types import Array
 class Prior(Protocol):
     """A density over one real coordinate, evaluated and sampled in batches."""
 
+    @property
+    def support(self) -> tuple[float, float]: ...
+
     def log_density(self, t: Array) -> Array: ...
 
     def sample(self, rng: np.random.Generator, n: int) -> Array: ...
@@ -29,6 +32,10 @@ class Uniform:
 
     low: float
     high: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.low, self.high
 
     def log_density(self, t: Array) -> Array:
         inside = (t >= self.low) & (t <= self.high)
@@ -44,6 +51,10 @@ class Normal:
 
     mean: float
     sd: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -np.inf, np.inf
 
     def log_density(self, t: Array) -> Array:
         standardised = (t - self.mean) / self.sd
@@ -64,9 +75,12 @@ class LogHorseshoe:
 
     scale: float
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return -40.0, 40.0  # beyond, there is no mass worth the name, and v^2 overflows or vanishes
+
     def log_density(self, t: Array) -> Array:
-        # Beyond |log v| = 40 the density is so small that only its slope matters; this keeps U finite.
-        v = np.exp(np.clip(t, -40.0, 40.0))
+        v = np.exp(np.clip(t, *self.support))
         z = 0.5 * (v / self.scale) ** 2
         log_half_density = np.log(2.0 * hyperu(1.0, 1.0, z)) - np.log(self.scale * np.sqrt(2.0 * np.pi**3))
         density: Array = log_half_density + t  # the Jacobian dv/dt = v

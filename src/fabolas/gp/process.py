@@ -130,13 +130,15 @@ class Posterior:
 
     def mean(self, at: Projection) -> Array:
         """(K, m)."""
-        return (self.beta[:, None, :] @ at.V)[:, 0, :]
+        mean: Array = (self.beta[:, None, :] @ at.V)[:, 0, :]
+        return mean
 
     def variance(self, at: Projection) -> Array:
         """(K, m); never negative."""
         kernel_theta, _ = self.model.split(self.theta)
         prior = self.model.kernel.diagonal(kernel_theta, at.points)
-        return np.maximum(prior - np.einsum("knm,knm->km", at.V, at.V), 0.0)
+        variance: Array = np.maximum(prior - np.einsum("knm,knm->km", at.V, at.V), 0.0)
+        return variance
 
     def covariance(self, a: Projection, b: Projection) -> Array:
         """Joint covariance (K, a, b): signs are kept, nothing is clipped."""
@@ -180,19 +182,18 @@ class Posterior:
 
 def try_cholesky(matrices: Array) -> tuple[Array, BoolArray]:
     """Factors (K, n, n) and which of them exist; the factor of one that does not is the identity."""
+    fine: BoolArray = np.ones(len(matrices), dtype=np.bool_)
     try:
-        return np.linalg.cholesky(matrices), np.ones(len(matrices), dtype=bool)
-    except np.linalg.LinAlgError:
-        pass  # one of the batch failed: find out which, one by one, below
-    factors = np.empty_like(matrices)
-    fine = np.ones(len(matrices), dtype=bool)
-    for k, matrix in enumerate(matrices):
-        try:
-            factors[k] = np.linalg.cholesky(matrix)
-        except np.linalg.LinAlgError:
-            fine[k] = False
-            factors[k] = np.eye(len(matrix))
-    return factors, fine
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64), fine
+    except np.linalg.LinAlgError:  # one of the batch failed: find out which, one by one
+        factors = np.empty_like(matrices)
+        for k, matrix in enumerate(matrices):
+            try:
+                factors[k] = np.linalg.cholesky(matrix)
+            except np.linalg.LinAlgError:
+                fine[k] = False
+                factors[k] = np.eye(len(matrix))
+        return factors, fine
 
 
 def cholesky(matrices: Array) -> Array:

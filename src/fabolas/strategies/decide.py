@@ -9,8 +9,7 @@ import numpy as np
 
 from fabolas import maximize
 from fabolas._types import Array, BoolArray
-from fabolas.acquisition import ep
-from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_moments, by_sampling
+from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
@@ -112,12 +111,16 @@ def most_informative(
 
         return value
 
-    count = _information(representers, draws, effort, rules)
-    screen = per_second(by_moments(representers, draws, rules.form))
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
-    start = candidates[np.argsort(-screen(candidates), kind="stable")[: effort.counted]]
-    point = _maximise(per_second(count), start, region, effort, rules, rng)
-    return Choice(point, float(surrogate.seconds(point[None])[0]), float(count(point[None]).mean()))
+    screened = per_second(by_moments(representers, draws, rules.form))(candidates)
+    order = np.argsort(-screened, kind="stable")
+    if not effort.counted:
+        best = candidates[order[0]]
+        seconds = float(surrogate.seconds(best[None])[0])
+        return Choice(best, seconds, float(screened[order[0]]) * (seconds + overhead))
+    count = _information(representers, draws, effort, rules)
+    best = _maximise(per_second(count), candidates[order[: effort.counted]], region, effort, rules, rng)
+    return Choice(best, float(surrogate.seconds(best[None])[0]), float(count(best[None]).mean()))
 
 
 def most_improving(
@@ -136,7 +139,13 @@ def most_improving(
 
     start = region.at_target(pool(region, surrogate, tried, effort.pool, rng))
     found = maximize.candidates(
-        value, start, region.snap, rng, rounds=effort.rounds + 1, width=effort.width, choices=region.choices
+        value,
+        start,
+        region.snap,
+        rng,
+        evaluations=2 * len(start),
+        rounds=3,
+        choices=region.choices,
     )
     point = region.at_target(found.point[None, : region.d])[0]
     return Choice(point, float(surrogate.seconds(point[None])[0]), 0.0)
@@ -160,7 +169,7 @@ def _representers(
 
 def _information(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> Information:
     if rules.pmin == "ep":
-        return ep.information(representers, effort.outcomes, rules.form)
+        return by_ep(representers, effort.outcomes, rules.form)
     return by_sampling(representers, draws, effort.outcomes, rules.form)
 
 
@@ -182,12 +191,10 @@ def _maximise(
     rules: Rules,
     rng: np.random.Generator,
 ) -> Array:
-    evaluations = len(start) + effort.rounds * effort.width
-    if rules.maximizer == "direct":
-        return maximize.direct(value, start.shape[1], region.snap, evaluations=evaluations).point
-    if rules.maximizer == "cma":
-        best = start[int(np.argmax(value(start)))]
-        return maximize.cma(value, best, region.snap, rng, evaluations=evaluations).point
-    return maximize.candidates(
-        value, start, region.snap, rng, rounds=effort.rounds, width=effort.width, choices=region.choices
-    ).point
+    evaluations = len(start) + effort.refined
+    if rules.maximizer == "candidates":
+        return maximize.candidates(
+            value, start, region.snap, rng, evaluations=evaluations, rounds=2, choices=region.choices
+        ).point
+    maximizer = maximize.direct if rules.maximizer == "direct" else maximize.cma
+    return maximizer(value, start, region.snap, rng, evaluations=evaluations).point

@@ -31,6 +31,8 @@ class Fabolas:
         warp: of the loss, `log`, `excess` or `none`.
         drift: whether smaller sizes may deviate from the paper's basis functions.
         noise_by_fidelity: whether noise may grow towards small sizes.
+        checks: seconds at the target for each second on less: after so much on smaller sizes as a trial at the
+            target costs, divided by this, the next is there, where it is most likely to improve; 0 for never.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
@@ -49,6 +51,7 @@ class Fabolas:
         warp: Warp = "log",
         drift: bool = True,
         noise_by_fidelity: bool = False,
+        checks: float = 1.0,
         initial: int | None = None,
         share: float = efforts.SHARE,
         effort: float | None = None,
@@ -59,6 +62,7 @@ class Fabolas:
             space.choices, space.n_fidelities, warp=warp, drift=drift, noise_by_fidelity=noise_by_fidelity
         )
         self.initial = design.count(space.dim) if initial is None else initial
+        self.checks = checks
         self.share = share
         self.effort = effort
         self._design: Array | None = None  # (k, D)
@@ -149,9 +153,7 @@ class Fabolas:
 
     def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
         steps = effort.steps if len(history) % effort.every == 0 else 0
-        models, self._walkers = surrogate.fit(
-            self.spec, _data(history), self._walkers, steps, effort.K, rng
-        )
+        models, self._walkers = surrogate.fit(self.spec, _data(history), self._walkers, steps, effort.K, rng)
         self._fitted = (len(history), models)
         return models
 
@@ -162,7 +164,7 @@ class Fabolas:
             return models if seen == len(history) else models.given(_data(history, seen))
         least = Effort.at(0.0, len(history))
         rng = np.random.default_rng(len(history))
-        return surrogate.fit(self.spec, _data(history), self._walkers, least.steps, least.K, rng)[0]
+        return surrogate.fit(self.spec, _data(history), self._walkers, 0, least.K, rng)[0]
 
     def _decide(
         self,
@@ -177,20 +179,34 @@ class Fabolas:
         tried = history.points[:, : self.space.dim]
         waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
         models = models.awaiting(waiting)
+        if self._check_is_due(models, history, pending, remaining):
+            return most_improving(region, models, tried, effort, rng), "check"
         choice = most_informative(
             region, models, tried, history.overhead(), remaining, effort, self.rules, rng
         )
         if choice.information > NIL or self.rules.form == "paper":
             return choice, "model"
+        return most_improving(region, models, tried, effort, rng), "improvement"
+
+    def _check_is_due(
+        self,
+        models: Surrogate,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+    ) -> bool:
+        """Whether as much was spent since the last trial at the target as one there costs."""
+        d = self.space.dim
+        if self.checks <= 0 or any((s.point[d:] == 1.0).all() for s in pending):
+            return False
+        at_target = np.flatnonzero((history.points[:, d:] == 1.0).all(axis=1))
+        since = int(at_target[-1]) + 1 if len(at_target) else 0
+        spent = float(np.sum(history.costs[since:] + history.thinking[since:]))
         incumbent = self.incumbent(history)
         assert incumbent is not None, "the models were fitted, so a trial is complete"
-        if not incumbent.verified:
-            point = self.space.encode(incumbent.config)
-            return Choice(point, float(models.seconds(point[None])[0]), 0.0), "verification"
-        return most_improving(region, models, tried, effort, rng), "improvement"
+        price = models.seconds_at_most(self.space.encode(incumbent.config)[None])[0]
+        return spent * self.checks >= price and (remaining is None or price <= remaining)
 
 
 def _data(history: History, since: int = 0) -> Data:
-    return Data(
-        history.points[since:], history.losses[since:], history.costs[since:], history.failed[since:]
-    )
+    return Data(history.points[since:], history.losses[since:], history.costs[since:], history.failed[since:])
