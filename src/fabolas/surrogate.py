@@ -110,7 +110,7 @@ class Surrogate:
         variance = self.cost.variance(at).mean(axis=0) + means.var(axis=0)
         return self.cost_output.location(means.mean(axis=0) + 2.0 * np.sqrt(variance))
 
-    def target_loss(self, points: Array) -> tuple[Array, Array]:
+    def loss_at(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss at the points, hyperparameters integrated out."""
         at = self.loss.project(points)
         means = self.loss.mean(at)

@@ -24,7 +24,8 @@ class Region:
     """Where points may lie: arrays and functions of arrays only.
 
     Attributes:
-        d: configuration columns; the others are fidelities.
+        d: configuration columns, the first ones.
+        f: fidelity columns, the last ones.
         choices: (d,) 0 numeric, m categories.
         snap: points (m, D) -> the nearest representable ones.
         legal: points (m, D) -> (m,).
@@ -33,6 +34,7 @@ class Region:
     """
 
     d: int
+    f: int
     choices: tuple[int, ...]
     snap: Callable[[Array], Array]
     legal: Callable[[Array], BoolArray]
@@ -41,8 +43,7 @@ class Region:
 
     def at_target(self, x: Array) -> Array:
         """Configurations (m, d) -> points (m, D) at the target fidelity."""
-        f = self.fidelities(1, np.random.default_rng(0)).shape[1]
-        return np.concatenate([x, np.ones((len(x), f))], axis=1)
+        return np.concatenate([x, np.ones((len(x), self.f))], axis=1)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def pool(region: Region, surrogate: Surrogate, tried: Array, n: int, rng: np.ran
     The tried ones are those predicted lowest at the target, so that the pool does not grow with the record.
     """
     tried = np.unique(tried, axis=0)
-    mean, _ = surrogate.target_loss(region.at_target(tried))
+    mean, _ = surrogate.loss_at(region.at_target(tried))
     best = tried[np.argsort(mean)]
     near = neighbourhood(best[:5], n // 2, NEARBY, rng)
     x = np.concatenate([best[: n // 4], region.spread(n // 4, rng), near])

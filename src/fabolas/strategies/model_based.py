@@ -1,0 +1,189 @@
+"""What the model-based strategies share: design, fit, decide; the incumbent; the state to go on from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabolas import design, surrogate
+from fabolas import effort as efforts
+from fabolas._types import Array
+from fabolas.effort import Effort
+from fabolas.history import History, Incumbent, Suggestion
+from fabolas.space import Space
+from fabolas.strategies.base import Proposal
+from fabolas.strategies.decide import NIL, Choice, Region, Rules, most_improving, most_informative
+from fabolas.surrogate import Data, Spec, Surrogate, Walkers
+
+
+class ModelBased:
+    """Algorithm 1 of the paper as a template: a strategy says which models, fidelities and decision it has.
+
+    Args:
+        space: what to search.
+        spec: the models of loss and cost.
+        rules: how information is measured and its maximum sought.
+        initial: number of configurations of the initial design; None for a number that suits the space.
+        share: of the time, for thinking.
+        effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        space: Space,
+        spec: Spec,
+        rules: Rules,
+        *,
+        initial: int | None = None,
+        share: float = efforts.SHARE,
+        effort: float | None = None,
+    ) -> None:
+        if initial is not None and initial < 1:
+            raise ValueError(f"initial: expected at least one configuration to begin with, got {initial}")
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"share: expected a share of the time between 0 and 1, got {share}")
+        if effort is not None and not 0.0 <= effort <= 1.0:
+            raise ValueError(f"effort: expected a number from 0 (least) to 1 (full), got {effort}")
+        self.space = space
+        self.spec = spec
+        self.rules = rules
+        self.initial = design.count(space.dim) if initial is None else initial
+        self.share = share
+        self.effort = effort
+        self._design: Array | None = None  # (k, D)
+        self._walkers: Walkers | None = None
+        self._fitted: tuple[int, Surrogate] | None = None  # trials seen, models
+
+    # What a strategy may have otherwise.
+
+    def draw_design(self, k: int, rng: np.random.Generator) -> Array:
+        """The first k points (k, D)."""
+        return design.initial(self.space, k, rng)
+
+    def draw_fidelities(self, n: int, rng: np.random.Generator) -> Array:
+        """Fidelities (n, f) to consider: anywhere, and both ends often, since the best is often there."""
+        u = rng.random((n, self.space.n_fidelities))
+        return np.clip(1.4 * u - 0.2, 0.0, 1.0)
+
+    def decide(
+        self,
+        models: Surrogate,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        effort: Effort,
+        rng: np.random.Generator,
+    ) -> tuple[Choice, str]:
+        """The next point and what decided: most information per second, or improvement if nothing informs."""
+        tried = history.points[:, : self.space.dim]
+        choice = most_informative(
+            self.region, models, tried, history.overhead(), remaining, effort, self.rules, rng
+        )
+        if choice.information > NIL or self.rules.form == "paper":
+            return choice, "model"
+        return most_improving(self.region, models, tried, effort, rng), "improvement"
+
+    # What all of them do.
+
+    def suggest(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        rng: np.random.Generator,
+        *,
+        remaining: float | None = None,
+    ) -> Proposal:
+        """The next point: of the design until it is used up, then of the models."""
+        if self._design is None:
+            self._design = self.draw_design(self.initial, rng)
+        begun = len(history) + len(pending)
+        if begun < len(self._design):
+            return Proposal(self._design[begun], "design", effort=0.0)
+        if history.failed.all():  # nothing is known but what fails: keep looking
+            return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)
+        effort = self._effort(history)
+        models = self._fit(history, effort, rng)
+        waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
+        models = models.awaiting(waiting)
+        choice, origin = self.decide(models, history, pending, remaining, effort, rng)
+        return Proposal(choice.point, origin, effort=effort.level, predicted_cost=choice.seconds)
+
+    def incumbent(self, history: History) -> Incumbent | None:
+        """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6)."""
+        if len(history) == 0 or history.failed.all():
+            return None
+        models = self._models(history)
+        complete = np.flatnonzero(~history.failed)
+        x = history.points[complete, : self.space.dim]
+        mean, variance = models.loss_at(self.region.at_target(x))
+        winner = int(np.argmin(mean))
+        same = complete[(x == x[winner]).all(axis=1)]
+        loss, std = models.loss_output.moments(mean[winner], variance[winner])
+        full = (history.points[same, self.space.dim :] == 1.0).all(axis=1)
+        return Incumbent(
+            config=history.trials[complete[winner]].config,
+            loss=float(loss),
+            std=float(std),
+            verified=bool(full.any()),
+            trial_ids=tuple(history.trials[i].id for i in same),
+        )
+
+    def state(self) -> dict[str, Array]:
+        """The design and the walkers."""
+        state: dict[str, Array] = {}
+        if self._design is not None:
+            state["design"] = self._design
+        if self._walkers is not None:
+            state |= {"loss_walkers": self._walkers.loss, "cost_walkers": self._walkers.cost}
+        return state
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Go on from a saved state."""
+        self._design = state.get("design")
+        self._walkers = None
+        self._fitted = None
+        if "loss_walkers" in state:
+            self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
+
+    @property
+    def region(self) -> Region:
+        """The space as arrays and functions of arrays."""
+        space = self.space
+        return Region(
+            space.dim,
+            space.n_fidelities,
+            space.choices,
+            space.snap,
+            space.legal,
+            space.spread,
+            self.draw_fidelities,
+        )
+
+    def _effort(self, history: History) -> Effort:
+        n = len(history)
+        if self.effort is not None:
+            return Effort.at(self.effort, n)
+        next_cost = float(np.mean(history.costs[-3:]))
+        level = efforts.choose(history.thinking, history.efforts, history.costs, next_cost, n, self.share)
+        return Effort.at(level, n)
+
+    def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
+        due = len(history) % effort.every == 0 or self._walkers is None
+        steps = effort.steps if due else 0
+        models, self._walkers = surrogate.fit(self.spec, _data(history), self._walkers, steps, effort.K, rng)
+        self._fitted = (len(history), models)
+        return models
+
+    def _models(self, history: History) -> Surrogate:
+        """Models given the whole record, without moving the walkers that later suggestions start from."""
+        seen, models = self._fitted or (0, None)
+        if models is not None and seen <= len(history):
+            return models if seen == len(history) else models.given(_data(history, seen))
+        K = Effort.at(0.0, len(history)).K
+        rng = np.random.default_rng(len(history))
+        return surrogate.fit(self.spec, _data(history), self._walkers, 0, K, rng)[0]
+
+
+def _data(history: History, since: int = 0) -> Data:
+    return Data(history.points[since:], history.losses[since:], history.costs[since:], history.failed[since:])
