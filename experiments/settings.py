@@ -34,6 +34,8 @@ GROUPS: dict[str, dict[str, dict[str, Any]]] = {
     "warp": {"log": {"warp": "log"}, "none": {"warp": "none"}, "excess": {"warp": "excess"}},
     "drift": {"drift": {"drift": True}, "equation 6": {"drift": False}},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
+    "lengths": {"uniform": {"lengths": "uniform"}, "scaled": {"lengths": "scaled"}},
+    "checks": {f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0)},
     "representers": {
         "thompson": {"representers": "thompson"},
         "improvement": {"representers": "improvement"},
@@ -45,7 +47,7 @@ GROUPS: dict[str, dict[str, dict[str, Any]]] = {
 }
 # Problem by name: a maker from a seed, and the budget in full trainings.
 PROBLEMS: dict[str, tuple[Any, float]] = {
-    "svm_like": (synthetic.svm_like, 4.0),
+    "svm_like": (synthetic.svm_like, 2.0),
     "rugged6": (lambda seed: synthetic.rugged(6, seed), 10.0),
     "misleading": (synthetic.misleading, 10.0),
 }
@@ -63,7 +65,7 @@ def one(problem: str, options: dict[str, Any], seed: int, overhead: float) -> di
     """One run: the regret at each checkpoint and how the time was used."""
     instance, full_trainings = problem_of(problem, seed), PROBLEMS[problem][1]
     budget = full_trainings * instance.full_cost
-    run = simulate(instance, seed=seed, time_budget=budget, max_trials=250, overhead=overhead, **options)
+    run = simulate(instance, seed=seed, time_budget=budget, max_trials=150, overhead=overhead, **options)
     return {
         "regret": [run.regret_at(c * instance.full_cost) for c in CHECKPOINTS if c <= full_trainings],
         "trials": len(run.time),
@@ -136,8 +138,11 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--effort", type=float, default=0.3, help="of each suggestion, from 0 to 1")
     parser.add_argument("--overhead", type=float, default=0.1, help="seconds of thinking a trial counts for")
     arguments = parser.parse_args()
+    for options in GROUPS[arguments.group].values():
+        options.setdefault("effort", arguments.effort)
     (run if arguments.action == "run" else table)(arguments)
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.gp import mcmc
 from fabolas.gp.kernels import (
+    LENGTH_PRIOR,
     Amplitude,
     Basis,
     Drift,
@@ -28,9 +30,12 @@ from fabolas.gp.kernels import (
     Trend,
     cost_basis,
     loss_basis,
+    scaled_length_prior,
 )
 from fabolas.gp.process import Model, Noise, Posterior
 from fabolas.outputs import Output, Warp
+
+Lengths = Literal["uniform", "scaled"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Spec:
     drift: bool = True
     trend: bool = True
     noise_by_fidelity: bool = False
+    lengths: Lengths = "uniform"
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -62,7 +68,8 @@ class Spec:
         return Model(self._kernel(self.cost, drift=False), Noise())
 
     def _kernel(self, basis: Basis, drift: bool) -> Kernel:
-        kernel: Kernel = Product((Matern52(self.choices), Amplitude()))
+        prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
+        kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
         if self.fidelities:
             factors: list[Kernel] = [FiniteRank(column, basis, self.rank) for column in self.columns]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
@@ -154,40 +161,72 @@ class Data:
 
 def fit(
     spec: Spec, data: Data, walkers: Walkers | None, steps: int, K: int, rng: np.random.Generator
-) -> tuple[Surrogate, Walkers]:
+) -> tuple[Surrogate, Walkers, Walkers]:
     """Both models given all the data: walkers moved by so many steps, K of them kept as samples.
 
     Args:
+        spec: which models.
+        data: what they are given.
         walkers: where the last fit ended; None starts from the prior.
         steps: steps of the ensemble; 0 keeps the walkers where they are.
+        K: how many samples.
+        rng: what moves the walkers and chooses among them.
+
+    Returns:
+        The models, all walkers, and the walkers that are the models' samples.
     """
+    targets = _targets(spec, data)
+    before = (walkers.loss, walkers.cost) if walkers else (None, None)
+    moved = Walkers(
+        _walk(spec.loss_model(), data.points, targets.losses, before[0], steps, rng),
+        _walk(spec.cost_model(), data.points[targets.timed], targets.costs, before[1], steps, rng),
+    )
+    samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, K, rng))
+    return build(spec, data, samples), moved, samples
+
+
+def build(spec: Spec, data: Data, samples: Walkers) -> Surrogate:
+    """Both models given all the data and their hyperparameter samples."""
+    targets = _targets(spec, data)
+    return Surrogate(
+        spec.loss_model().posterior(data.points, targets.losses, samples.loss),
+        spec.cost_model().posterior(data.points[targets.timed], targets.costs, samples.cost),
+        targets.loss_output,
+        targets.cost_output,
+    )
+
+
+@dataclass(frozen=True)
+class _Targets:
+    losses: Array  # (n,) standardised
+    costs: Array  # (m,) standardised log-seconds of the trials whose time is known
+    timed: BoolArray  # (n,) which these are
+    loss_output: Output
+    cost_output: Output
+
+
+def _targets(spec: Spec, data: Data) -> _Targets:
     losses, loss_output = data.targets(None, spec.warp)
-    fine = data.costs > 0
-    cost_output = Output.fit(data.costs[fine], "log")
-    costs = cost_output.forward(data.costs[fine])
-    loss_walkers, cost_walkers = (walkers.loss, walkers.cost) if walkers else (None, None)
-    loss, loss_walkers = _posterior(spec.loss_model(), data.points, losses, loss_walkers, steps, K, rng)
-    cost, cost_walkers = _posterior(spec.cost_model(), data.points[fine], costs, cost_walkers, steps, K, rng)
-    return Surrogate(loss, cost, loss_output, cost_output), Walkers(loss_walkers, cost_walkers)
+    timed = data.costs > 0
+    cost_output = Output.fit(data.costs[timed], "log")
+    return _Targets(losses, cost_output.forward(data.costs[timed]), timed, loss_output, cost_output)
 
 
-def _posterior(
-    model: Model,
-    points: Array,
-    y: Array,
-    walkers: Array | None,
-    steps: int,
-    K: int,
-    rng: np.random.Generator,
-) -> tuple[Posterior, Array]:
-    if walkers is None or steps > 0:
-        log_density = model.log_density(points, y)
-        if walkers is None:
-            walkers = mcmc.start(log_density, model.priors, mcmc.walkers_for(len(model.priors)), rng)
-        if steps > 0:
-            best = walkers[int(np.argmax(log_density(walkers)))]
-            mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
-            walkers = mcmc.gather(log_density, walkers, mode, rng)
-            walkers = mcmc.sample(log_density, walkers, steps, rng)
-    chosen = rng.choice(len(walkers), min(K, len(walkers)), replace=False)
-    return model.posterior(points, y, walkers[chosen]), walkers
+def _walk(
+    model: Model, points: Array, y: Array, walkers: Array | None, steps: int, rng: np.random.Generator
+) -> Array:
+    if walkers is not None and steps <= 0:
+        return walkers
+    log_density = model.log_density(points, y)
+    if walkers is None:
+        walkers = mcmc.start(log_density, model.priors, mcmc.walkers_for(len(model.priors)), rng)
+    if steps <= 0:
+        return walkers
+    best = walkers[int(np.argmax(log_density(walkers)))]
+    mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
+    walkers = mcmc.gather(log_density, walkers, mode, rng)
+    return mcmc.sample(log_density, walkers, steps, rng)
+
+
+def _some(walkers: Array, K: int, rng: np.random.Generator) -> Array:
+    return walkers[rng.choice(len(walkers), min(K, len(walkers)), replace=False)]

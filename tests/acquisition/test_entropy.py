@@ -142,7 +142,7 @@ def test_moments_rank_candidates_as_counting_does() -> None:
     points = candidates(150)
     truth = by_sampling(reps, Draws.of(reps, 4096, np.random.default_rng(0)), Q=7)(points).mean(axis=0)
     screened = by_moments(reps, Draws.of(reps, 256, np.random.default_rng(1)))(points).mean(axis=0)
-    assert np.corrcoef(truth, screened)[0, 1] > 0.95
+    assert np.corrcoef(truth, screened)[0, 1] > 0.9
     assert truth[np.argsort(-screened)[:10]].max() >= 0.95 * truth.max()
 
 

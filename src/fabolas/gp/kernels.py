@@ -138,6 +138,14 @@ class Amplitude(_Composable):
 LENGTH_PRIOR = Uniform(-5.0, 1.0)
 
 
+def scaled_length_prior(d: int) -> Prior:
+    """Lognormal around 0.3 sqrt(d): two points of the cube are typically sqrt(d / 6) apart.
+
+    In many dimensions the uniform prior puts its mass on functions that are noise between any two trials.
+    """
+    return Normal(np.log(0.3) + 0.5 * np.log(d), 1.0)
+
+
 @dataclass(frozen=True)
 class Matern52(_Composable):
     """(1 + r + r^2/3) exp(-r), r^2 = 5 sum_i d_i / length_i^2 (Klein et al. 2017, eq. 1).

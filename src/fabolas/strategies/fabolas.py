@@ -14,7 +14,7 @@ from fabolas.outputs import Warp
 from fabolas.space import Space
 from fabolas.strategies.decide import Choice, Rules, most_improving
 from fabolas.strategies.model_based import ModelBased
-from fabolas.surrogate import Spec, Surrogate
+from fabolas.surrogate import Lengths, Spec, Surrogate
 
 
 class Fabolas(ModelBased):
@@ -29,6 +29,7 @@ class Fabolas(ModelBased):
         warp: of the loss, `log`, `excess` or `none`.
         drift: whether smaller sizes may deviate from the paper's basis functions.
         noise_by_fidelity: whether noise may grow towards small sizes.
+        lengths: prior of the length scales, `uniform` as in the paper or `scaled` with the dimension.
         checks: seconds at the target for each second below it. Once a trial at the target costs no more than
             this times what was spent since the last one, the next is there, where improvement is most likely:
             whatever small subsets say, the record keeps up with one made on all the data. 0 for never.
@@ -50,13 +51,21 @@ class Fabolas(ModelBased):
         warp: Warp = "log",
         drift: bool = True,
         noise_by_fidelity: bool = False,
+        lengths: Lengths = "uniform",
         checks: float = 1.0,
         initial: int | None = None,
         share: float = efforts.SHARE,
         effort: float | None = None,
     ) -> None:
         f = space.n_fidelities
-        spec = Spec(space.choices, f, warp=warp, drift=drift, noise_by_fidelity=noise_by_fidelity)
+        spec = Spec(
+            space.choices,
+            f,
+            warp=warp,
+            drift=drift,
+            noise_by_fidelity=noise_by_fidelity,
+            lengths=lengths,
+        )
         rules = Rules(information, pmin, representers, maximizer)
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
         self.checks = checks

@@ -53,7 +53,9 @@ class ModelBased:
         self.effort = effort
         self._design: Array | None = None  # (k, D)
         self._walkers: Walkers | None = None
-        self._fitted: tuple[int, Surrogate] | None = None  # trials seen, models
+        self._samples: Walkers | None = None  # those of the walkers that the last suggestion's models had
+        self._seen = 0  # trials that these models were fitted to
+        self._fitted: Surrogate | None = None  # these models, unless they are to be built again
 
     # What a strategy may have otherwise.
 
@@ -134,17 +136,21 @@ class ModelBased:
         state: dict[str, Array] = {}
         if self._design is not None:
             state["design"] = self._design
-        if self._walkers is not None:
+        if self._walkers is not None and self._samples is not None:
             state |= {"loss_walkers": self._walkers.loss, "cost_walkers": self._walkers.cost}
+            state |= {"loss_samples": self._samples.loss, "cost_samples": self._samples.cost}
+            state["seen"] = np.array([float(self._seen)])
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from a saved state."""
         self._design = state.get("design")
-        self._walkers = None
-        self._fitted = None
-        if "loss_walkers" in state:
+        self._walkers = self._samples = self._fitted = None
+        self._seen = 0
+        if "seen" in state:
             self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
+            self._samples = Walkers(state["loss_samples"], state["cost_samples"])
+            self._seen = int(state["seen"][0])
 
     @property
     def region(self) -> Region:
@@ -171,19 +177,24 @@ class ModelBased:
     def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
         due = len(history) % effort.every == 0 or self._walkers is None
         steps = effort.steps if due else 0
-        models, self._walkers = surrogate.fit(self.spec, _data(history), self._walkers, steps, effort.K, rng)
-        self._fitted = (len(history), models)
+        models, self._walkers, self._samples = surrogate.fit(
+            self.spec, _data(history), self._walkers, steps, effort.K, rng
+        )
+        self._fitted, self._seen = models, len(history)
         return models
 
     def _models(self, history: History) -> Surrogate:
         """Models given the whole record, without moving the walkers that later suggestions start from."""
-        seen, models = self._fitted or (0, None)
-        if models is not None and seen <= len(history):
-            return models if seen == len(history) else models.given(_data(history, seen))
-        K = Effort.at(0.0, len(history)).K
-        rng = np.random.default_rng(len(history))
-        return surrogate.fit(self.spec, _data(history), self._walkers, 0, K, rng)[0]
+        if self._samples is None:  # the design: hyperparameters are little more than their prior
+            K = Effort.at(0.0, len(history)).K
+            rng = np.random.default_rng(len(history))
+            return surrogate.fit(self.spec, _data(history), None, 0, K, rng)[0]
+        if self._fitted is None:
+            self._fitted = surrogate.build(self.spec, _data(history, slice(self._seen)), self._samples)
+        if self._seen == len(history):
+            return self._fitted
+        return self._fitted.given(_data(history, slice(self._seen, None)))
 
 
-def _data(history: History, since: int = 0) -> Data:
-    return Data(history.points[since:], history.losses[since:], history.costs[since:], history.failed[since:])
+def _data(history: History, which: slice = slice(None)) -> Data:
+    return Data(history.points[which], history.losses[which], history.costs[which], history.failed[which])
