@@ -32,6 +32,7 @@ from fabolas.gp.kernels import (
     loss_basis,
     scaled_length_prior,
 )
+from fabolas.gp.priors import Normal, Prior
 from fabolas.gp.process import Model, Noise, Posterior
 from fabolas.outputs import Output, Warp
 
@@ -47,6 +48,7 @@ class Spec:
     loss: Basis = loss_basis
     cost: Basis = cost_basis
     rank: int = 2
+    mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
     warp: Warp = "log"
     drift: bool = True
     trend: bool = True
@@ -71,7 +73,7 @@ class Spec:
         prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
         kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
         if self.fidelities:
-            factors: list[Kernel] = [FiniteRank(column, basis, self.rank) for column in self.columns]
+            factors: list[Kernel] = [FiniteRank(column, basis, self.rank, self.mixing) for column in self.columns]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
             kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))
         return Sum((kernel, Trend(trend_features(basis, self.columns)))) if self.trend else kernel

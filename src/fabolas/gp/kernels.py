@@ -219,13 +219,15 @@ class FiniteRank(_Composable):
     column: int
     basis: Basis
     rank: int = 2
-    # Entries left of the diagonal. Above -1 the ranking on small sizes is like the target's: the usual case.
+    # The first column below the diagonal. Above -1 the ranking on small sizes is like the target's: the usual case.
     mixing: Prior = Normal(0.0, 0.5)
+    further: Prior = Normal(0.0, 0.5)  # the other entries left of the diagonal
     spread: Prior = Normal(-1.0, 1.0)  # logarithms of the diagonal
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        return sum(((self.mixing,) * row + (self.spread,) for row in range(1, self.rank)), ())
+        rows = range(1, self.rank)
+        return sum(((self.mixing, *(self.further,) * (row - 1), self.spread) for row in rows), ())
 
     def factor(self, theta: Array) -> Array:
         """The Cholesky factors L: theta (K, p) -> (K, m, m)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
 from fabolas.surrogate import Surrogate
+
+# What information is divided by: predicted cost and overhead (Klein et al. 2017, eq. 7), predicted cost alone
+# (eq. 5), or nothing (eq. 3).
+Price = Literal["time", "cost", "none"]
 
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 NIL = 1e-3  # nats; less than this is the error of counting, and teaches nothing
@@ -54,6 +59,13 @@ class Rules:
     pmin: str = "sampling"  # or "ep"
     representers: str = "thompson"  # or "improvement"
     maximizer: str = "candidates"  # or "direct", "cma"
+    price: Price = "time"
+
+    def divisor(self, seconds: Array, overhead: float) -> Array:
+        """What information is divided by, given the predicted cost of each point (m,) and the overhead."""
+        if self.price == "none":
+            return np.ones_like(seconds)
+        return seconds + overhead if self.price == "time" else seconds
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ def most_informative(
     rules: Rules,
     rng: np.random.Generator,
 ) -> Choice:
-    """The point of most expected information about the target's optimum per second (Klein et al. 2017, eq. 7).
+    """The point of most expected information about the target's optimum for its price, usually per second.
 
     Args:
         tried: (n, d) configurations evaluated so far.
@@ -102,25 +114,27 @@ def most_informative(
     )
     draws = Draws.of(representers, effort.samples, rng)
 
-    def per_second(information: Information) -> Callable[[Array], Array]:
+    def worth(information: Information) -> Callable[[Array], Array]:
         def value(points: Array) -> Array:
             seconds = surrogate.seconds(points)
             allowed = region.legal(points)
             if affordable is not None:
                 allowed &= seconds <= affordable
-            return np.where(allowed, information(points).mean(axis=0) / (seconds + overhead), -np.inf)
+            value = information(points).mean(axis=0) / rules.divisor(seconds, overhead)
+            return np.where(allowed, value, -np.inf)
 
         return value
 
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
-    screened = per_second(by_moments(representers, draws, rules.form))(candidates)
+    screened = worth(by_moments(representers, draws, rules.form))(candidates)
     order = np.argsort(-screened, kind="stable")
     if not effort.counted:
         best = candidates[order[0]]
-        seconds = float(surrogate.seconds(best[None])[0])
-        return Choice(best, seconds, float(screened[order[0]]) * (seconds + overhead))
+        seconds = surrogate.seconds(best[None])
+        information = screened[order[0]] * rules.divisor(seconds, overhead)
+        return Choice(best, float(seconds[0]), float(information[0]))
     count = _information(representers, draws, effort, rules)
-    best = _maximise(per_second(count), candidates[order[: effort.counted]], region, effort, rules, rng)
+    best = _maximise(worth(count), candidates[order[: effort.counted]], region, effort, rules, rng)
     return Choice(best, float(surrogate.seconds(best[None])[0]), float(count(best[None]).mean()))
 
 

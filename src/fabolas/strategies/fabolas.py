@@ -21,7 +21,8 @@ class Fabolas(ModelBased):
     """Initial design on small subsets, then the acquisition of eq. 7 on two GPs over (x, u), then checks.
 
     Args:
-        space: what to search; without fidelities this is plain entropy search.
+        space: what to search. Without fidelities eq. 7 is entropy search per second: plain entropy search
+            wherever all configurations cost the same, and the cheaper of two equally informative ones else.
         information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 7 as printed.
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.

@@ -68,6 +68,10 @@ class ModelBased:
         u = rng.random((n, self.space.n_fidelities))
         return np.clip(1.4 * u - 0.2, 0.0, 1.0)
 
+    def snap(self, points: Array) -> Array:
+        """Points (m, D) to the nearest ones that may be evaluated."""
+        return self.space.snap(points)
+
     def decide(
         self,
         models: Surrogate,
@@ -160,7 +164,7 @@ class ModelBased:
             space.dim,
             space.n_fidelities,
             space.choices,
-            space.snap,
+            self.snap,
             space.legal,
             space.spread,
             self.draw_fidelities,
