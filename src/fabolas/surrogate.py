@@ -53,7 +53,7 @@ class Spec:
     drift: bool = True
     trend: bool = True
     noise_by_fidelity: bool = False
-    lengths: Lengths = "uniform"
+    lengths: Lengths = "scaled"
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -73,7 +73,9 @@ class Spec:
         prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
         kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
         if self.fidelities:
-            factors: list[Kernel] = [FiniteRank(column, basis, self.rank, self.mixing) for column in self.columns]
+            factors: list[Kernel] = [
+                FiniteRank(column, basis, self.rank, self.mixing) for column in self.columns
+            ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
             kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))
         return Sum((kernel, Trend(trend_features(basis, self.columns)))) if self.trend else kernel
@@ -226,7 +228,7 @@ def _walk(
         return walkers
     best = walkers[int(np.argmax(log_density(walkers)))]
     mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
-    walkers = mcmc.gather(log_density, walkers, mode, rng)
+    walkers = mcmc.gather(log_density, model.priors, walkers, mode, rng)
     return mcmc.sample(log_density, walkers, steps, rng)
 
 

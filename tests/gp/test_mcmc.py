@@ -73,3 +73,41 @@ def test_the_hyperparameters_of_a_gp_are_found_again() -> None:
     low, high = np.quantile(walkers, [0.02, 0.98], axis=0)
     inside = (low - 0.3 <= truth[0]) & (truth[0] <= high + 0.3)
     assert inside.all(), (low, truth[0], high)
+
+
+def quadratic_with_mode_on_the_edge(theta: np.ndarray) -> np.ndarray:
+    value = -0.5 * np.sum((theta - np.array([3.0, 0.2])) ** 2, axis=1) / 0.01
+    return np.where((np.abs(theta[:, 0]) <= 1) & (np.abs(theta[:, 1]) <= 1), value, -np.inf)
+
+
+def test_climbing_finds_the_mode_within_the_support() -> None:
+    support = (Uniform(-1.0, 1.0), Uniform(-1.0, 1.0))
+    mode = mcmc.climb(quadratic_with_mode_on_the_edge, support, np.array([-0.5, -0.5]), 30)
+    np.testing.assert_allclose(mode, [1.0, 0.2], atol=1e-3)
+
+
+def test_climbing_never_ends_below_where_it_began() -> None:
+    rng = np.random.default_rng(0)
+    flat = (Normal(0.0, 5.0), Normal(0.0, 5.0))
+    for begin in rng.normal(0, 5, (10, 2)):
+        mode = mcmc.climb(gaussian, flat, begin, 3)
+        assert gaussian(mode[None])[0] >= gaussian(begin[None])[0]
+
+
+def test_walkers_left_behind_are_gathered_and_samples_are_left_alone() -> None:
+    rng = np.random.default_rng(0)
+    flat = (Normal(0.0, 5.0), Normal(0.0, 5.0))
+    samples = rng.multivariate_normal([2.0, -1.0], [[1.0, 0.6], [0.6, 0.5]], 12)
+    walkers = np.concatenate([samples, samples + 30.0])
+    gathered = mcmc.gather(gaussian, flat, walkers, np.array([2.0, -1.0]), rng)
+    np.testing.assert_array_equal(gathered[:12], samples)
+    assert (gaussian(gathered[12:]) > -30).all()
+
+
+def test_gathering_at_an_edge_leaves_every_walker_possible() -> None:
+    support = (Uniform(-1.0, 1.0), Uniform(-1.0, 1.0))
+    walkers = np.full((16, 2), 7.0)
+    gathered = mcmc.gather(
+        quadratic_with_mode_on_the_edge, support, walkers, np.array([1.0, 0.2]), np.random.default_rng(0)
+    )
+    assert np.isfinite(quadratic_with_mode_on_the_edge(gathered)).all()

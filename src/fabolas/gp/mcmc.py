@@ -65,7 +65,9 @@ def climb(log_density: LogDensity, priors: tuple[Prior, ...], theta: Array, iter
     return mode
 
 
-def gather(log_density: LogDensity, walkers: Array, mode: Array, rng: np.random.Generator) -> Array:
+def gather(
+    log_density: LogDensity, priors: tuple[Prior, ...], walkers: Array, mode: Array, rng: np.random.Generator
+) -> Array:
     """The walkers (W, p), those that were left far below the mode moved to its surroundings.
 
     A walker of the posterior is about p / 2 nats below the mode. One that is many deviations further below is
@@ -80,10 +82,20 @@ def gather(log_density: LogDensity, walkers: Array, mode: Array, rng: np.random.
     # Where the density is flat, or ends, a deviation of one is the scale of the priors.
     sd = 1.0 / np.sqrt(np.where(np.isfinite(curvature), np.maximum(curvature, 1.0), 1.0))
     lost = ~(density[2 * p + 1 :] > top - 0.5 * p - 4.0 * np.sqrt(0.5 * p))
-    around = mode + sd * rng.normal(size=(W, p))
-    possible = np.isfinite(log_density(around))
-    around[~possible] = mode + 0.02 * sd * rng.normal(size=(int((~possible).sum()), p))
+    around = _reflect(mode + sd * rng.normal(size=(W, p)), priors)
+    impossible = ~np.isfinite(log_density(around))
+    near = mode + 1e-3 * sd * rng.normal(size=(int(impossible.sum()), p))
+    around[impossible] = _reflect(near, priors)
     return np.where(lost[:, None], around, walkers)
+
+
+def _reflect(theta: Array, priors: tuple[Prior, ...]) -> Array:
+    """theta (W, p) folded back into the priors' support where it is a little outside."""
+    low, high = np.array([prior.support for prior in priors]).T
+    with np.errstate(invalid="ignore"):  # an infinite end reflects nothing
+        theta = np.where(theta < low, 2.0 * low - theta, theta)
+        theta = np.where(theta > high, 2.0 * high - theta, theta)
+    return np.clip(theta, low, high)
 
 
 def sample(log_density: LogDensity, walkers: Array, steps: int, rng: np.random.Generator) -> Array:

@@ -11,6 +11,10 @@ __all__ = ["NAMES", "Proposal", "Strategy", "make"]
 
 _HOME = {
     "fabolas": ("fabolas", "Fabolas"),
+    "mtbo": ("mtbo", "Mtbo"),
+    "es": ("bayesian", "EntropySearch"),
+    "ei": ("bayesian", "ExpectedImprovement"),
+    "hyperband": ("hyperband", "Hyperband"),
     "random": ("random", "Random"),
 }
 NAMES = tuple(_HOME)

@@ -55,7 +55,7 @@ class Strategy(Protocol):
         ...
 
     def incumbent(self, history: History) -> Incumbent | None:
-        """The best evaluated configuration by predicted loss at the target; None before a complete trial."""
+        """The evaluated configuration that the strategy recommends for the target; None before there is one."""
         ...
 
     def state(self) -> dict[str, Array]:

@@ -30,7 +30,7 @@ class Fabolas(ModelBased):
         warp: of the loss, `log`, `excess` or `none`.
         drift: whether smaller sizes may deviate from the paper's basis functions.
         noise_by_fidelity: whether noise may grow towards small sizes.
-        lengths: prior of the length scales, `uniform` as in the paper or `scaled` with the dimension.
+        lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
         checks: seconds at the target for each second below it. Once a trial at the target costs no more than
             this times what was spent since the last one, the next is there, where improvement is most likely:
             whatever small subsets say, the record keeps up with one made on all the data. 0 for never.
@@ -52,7 +52,7 @@ class Fabolas(ModelBased):
         warp: Warp = "log",
         drift: bool = True,
         noise_by_fidelity: bool = False,
-        lengths: Lengths = "uniform",
+        lengths: Lengths = "scaled",
         checks: float = 1.0,
         initial: int | None = None,
         share: float = efforts.SHARE,

@@ -27,32 +27,11 @@ class Random:
         *,
         remaining: float | None = None,
     ) -> Proposal:
-        # Rejection keeps the draw uniform over what the forbidden clauses leave.
-        for _ in range(_BATCHES):
-            points = np.ones((_BATCH, self._space.dim + self._space.n_fidelities))
-            points[:, : self._space.dim] = rng.random((_BATCH, self._space.dim))
-            points = self._space.snap(points)
-            legal = points[self._space.legal(points)]
-            if len(legal):
-                return Proposal(legal[0], origin="random")
-        raise RuntimeError(
-            f"the forbidden clauses of the space allow none of {_BATCH * _BATCHES} random configurations; "
-            "loosen them or narrow the ranges"
-        )
+        point = np.concatenate([uniform(self._space, rng), np.ones(self._space.n_fidelities)])
+        return Proposal(point, origin="random")
 
     def incumbent(self, history: History) -> Incumbent | None:
-        """The lowest loss observed at the target: a measurement, so its deviation is given as 0."""
-        if not len(history):
-            return None
-        at_target: BoolArray = np.all(history.points[:, self._space.dim :] == 1.0, axis=1)
-        losses = np.where(at_target & ~history.failed, history.losses, np.inf)
-        best = int(np.argmin(losses))
-        if not np.isfinite(losses[best]):
-            return None
-        configs = history.points[:, : self._space.dim]
-        same = np.all(configs == configs[best], axis=1) & ~history.failed
-        ids = tuple(history.trials[i].id for i in np.flatnonzero(same))
-        return Incumbent(history.trials[best].config, float(losses[best]), 0.0, True, ids)
+        return best_observed(self._space, history)
 
     def state(self) -> dict[str, Array]:
         return {}
@@ -60,3 +39,31 @@ class Random:
     def restore(self, state: dict[str, Array]) -> None:
         if state:
             raise ValueError(f"random search carries nothing from trial to trial, got {', '.join(state)}")
+
+
+def uniform(space: Space, rng: np.random.Generator) -> Array:
+    """A configuration (d,), uniform over what the forbidden clauses leave of the cube."""
+    for _ in range(_BATCHES):
+        x = space.snap(rng.random((_BATCH, space.dim)))
+        legal: Array = x[space.legal(x)]  # rejection keeps the draw uniform
+        if len(legal):
+            return np.asarray(legal[0])
+    raise RuntimeError(
+        f"the forbidden clauses of the space allow none of {_BATCH * _BATCHES} random configurations; "
+        "loosen them or narrow the ranges"
+    )
+
+
+def best_observed(space: Space, history: History) -> Incumbent | None:
+    """The lowest loss observed at the target: a measurement, so its deviation is given as 0. None before one."""
+    if not len(history):
+        return None
+    at_target: BoolArray = np.all(history.points[:, space.dim :] == 1.0, axis=1)
+    losses = np.where(at_target & ~history.failed, history.losses, np.inf)
+    best = int(np.argmin(losses))
+    if not np.isfinite(losses[best]):
+        return None
+    configs = history.points[:, : space.dim]
+    same = np.all(configs == configs[best], axis=1) & ~history.failed
+    ids = tuple(history.trials[i].id for i in np.flatnonzero(same))
+    return Incumbent(history.trials[best].config, float(losses[best]), 0.0, True, ids)
