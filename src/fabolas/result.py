@@ -14,7 +14,7 @@ class Result:
     """The best configuration on all the data as far as the run could tell, and how sure it is.
 
     Attributes:
-        incumbent: The answer; None if no trial was completed.
+        incumbent: The answer; None if no trial was completed, or none that the strategy would recommend.
         trials: Every ended trial, in the order in which they ended.
         trajectory: (seconds since the start, incumbent) after each trial of this call.
         elapsed: Seconds used of the budget: wall clock, or the recorded time where that is more.
@@ -78,7 +78,7 @@ class Result:
         counts = f"{len(self.trials)} trials{f' ({failed} failed)' if failed else ''} in {self.elapsed:.4g} s"
         work = f"{counts}, {self.thinking_share:.0%} of the time thinking"
         if self.incumbent is None:
-            return f"no trial completed: {work}"
+            return f"{'no trial completed' if failed == len(self.trials) else 'nothing to recommend yet'}: {work}"
         settings = ", ".join(f"{name}={_short(value)}" for name, value in self.incumbent.config.items())
         how = "run at the target" if self.incumbent.verified else "not yet run at the target"
         loss = f"{self.incumbent.loss:.4g} ± {self.incumbent.std:.2g}"
@@ -86,6 +86,11 @@ class Result:
 
     def _answer(self) -> Incumbent:
         if self.incumbent is None:
+            if any(trial.status == "complete" for trial in self.trials):
+                raise RuntimeError(
+                    f"there is no best configuration yet: after {len(self.trials)} trials the strategy has none "
+                    "to recommend for the target; go on with a larger budget"
+                )
             last = next((t.error for t in reversed(self.trials) if t.error), None)
             why = f"; the last one failed: {last.strip().splitlines()[-1]}" if last else ""
             raise RuntimeError(

@@ -162,7 +162,7 @@ def test_it_goes_on_when_everything_fails_and_when_several_are_pending(name: str
         assert len({s.point.tobytes() for s in waiting}) == 4
         for suggestion in waiting:
             s.tell(suggestion, 0.5, cost=1.0)
-        list(drive(s, 1 if trials < 100 else trials))
+        list(drive(s, trials))
         assert s.incumbent() is not None
 
 
