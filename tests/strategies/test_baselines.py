@@ -1,0 +1,152 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fabolas
+from fabolas import Float, Space, Study
+from fabolas._types import Array
+from fabolas.strategies import make
+from fabolas.strategies.decide import Rules
+from fabolas.strategies.mtbo import Mtbo, one_hot, tasks
+from fabolas.surrogate import Spec
+
+NUMERIC = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
+SPACE = Space(NUMERIC, {"size": (64, 16384)})
+TWO = Space(NUMERIC, {"size": (64, 16384), "epochs": (2, 20)})
+
+
+def drive(space: Space, strategy: str, trials: int, *, cost: float | None = None, **options: Any) -> Array:
+    """Points suggested for a bowl with its lowest point at (0.3, 0.3); twice the size, twice the cost."""
+    asked = []
+    with Study(space, strategy=strategy, seed=1, overhead=0.01, effort=0.3, **options) as study:
+        for _ in range(trials):
+            s = study.ask()
+            x, u = s.point[: space.dim], s.point[space.dim :]
+            loss = 0.05 + float(np.sum((x - 0.3) ** 2)) + 0.1 * float(np.sum((1 - u) ** 2))
+            study.tell(s, loss, cost=cost or float(np.exp(np.sum(u - 1) * np.log(256) + x[0])))
+            asked.append(s.point)
+    return np.array(asked)
+
+
+@pytest.mark.parametrize("strategy", ["ei", "es"])
+@pytest.mark.parametrize("space", [SPACE, TWO], ids=["one fidelity", "two fidelities"])
+def test_ei_and_es_only_train_on_all_the_data(strategy: str, space: Space) -> None:
+    points = drive(space, strategy, 8)
+    np.testing.assert_array_equal(points[:, 2:], 1.0)
+
+
+@pytest.mark.parametrize("strategy", ["ei", "es", "mtbo"])
+def test_they_come_near_the_optimum_of_a_bowl(strategy: str) -> None:
+    points = drive(SPACE, strategy, 18)
+    assert np.sum((points[-6:, :2] - 0.3) ** 2, axis=1).min() < 0.02
+
+
+@pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])
+def test_mtbo_only_trains_on_its_tasks_whatever_seeks_the_maximum(maximizer: str) -> None:
+    points = drive(SPACE, "mtbo", 8, auxiliary=(1 / 4, 1 / 32), maximizer=maximizer)
+    sizes = SPACE.fidelity_value(points[:, 2:])[:, 0]
+    assert set(sizes) <= {512.0, 4096.0, 16384.0}
+
+
+def test_mtbo_begins_on_the_smallest_task_and_knows_the_target_before_the_model_decides() -> None:
+    points = drive(SPACE, "mtbo", 7, auxiliary=(1 / 4, 1 / 32))
+    sizes = SPACE.fidelity_value(points[:, 2:])[:, 0]
+    assert sizes.tolist() == [512.0] * 3 + [4096.0] * 3 + [16384.0]
+    np.testing.assert_array_equal(points[:3, :2], points[3:6, :2])
+    np.testing.assert_array_equal(points[6, :2], points[0, :2])
+
+
+def test_mtbo_trains_on_the_cheap_task_as_well_as_at_the_target() -> None:
+    sizes = SPACE.fidelity_value(drive(SPACE, "mtbo", 25)[:, 2:])[4:, 0]
+    assert set(sizes) == {4096.0, 16384.0}
+
+
+def test_a_task_has_every_fidelity_at_its_fraction_but_none_below_its_low_end() -> None:
+    sizes = TWO.fidelity_value(tasks(TWO, (1 / 4, 1 / 32)))
+    np.testing.assert_allclose(sizes, [[16384, 20], [4096, 5], [512, 2]], rtol=1e-12)
+
+
+def test_tasks_that_the_range_makes_equal_are_one_and_without_a_fidelity_there_is_the_target_only() -> None:
+    assert tasks(Space(NUMERIC, {"size": (9, 10)}), (0.99, 0.5, 0.1)).tolist() == [[1.0], [0.0]]
+    assert tasks(Space(NUMERIC), (0.25,)).shape == (1, 0)
+    points = drive(Space(NUMERIC), "mtbo", 6)
+    assert points.shape == (6, 2)
+
+
+def test_the_task_kernel_is_the_cholesky_factor_times_its_transpose_times_matern() -> None:
+    strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
+    assert isinstance(strategy, Mtbo)
+    spec = strategy.spec
+    bare = Spec(spec.choices, 1, loss=spec.loss, rank=3, drift=False, trend=False, mixing=spec.mixing)
+    kernel = bare.loss_model().kernel
+    length, amplitude = np.log([0.4, 0.7]), np.log(1.7)
+    L = np.array([[1.0, 0, 0], [0.8, 0.5, 0], [-0.3, 0.2, 0.9]])
+    mixed = [L[1, 0], np.log(L[1, 1]), L[2, 0], L[2, 1], np.log(L[2, 2])]
+    theta = np.array([[*length, amplitude, *mixed]])
+    rng = np.random.default_rng(0)
+    task = rng.integers(3, size=6)
+    x = rng.random((6, 2))
+    points = np.concatenate([x, strategy.tasks[task]], axis=1)
+    r = np.sqrt(5 * np.sum(((x[:, None] - x[None]) / np.exp(length)) ** 2, axis=2))
+    expected = 1.7 * (1 + r + r**2 / 3) * np.exp(-r) * (L @ L.T)[np.ix_(task, task)]
+    np.testing.assert_allclose(kernel.between(points, points)(theta)[0], expected, rtol=1e-12)
+
+
+def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_centred() -> None:
+    strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
+    assert isinstance(strategy, Mtbo)
+    rng = np.random.default_rng(0)
+    model = strategy.spec.loss_model()
+    theta = np.column_stack([prior.sample(rng, 4000) for prior in model.priors])
+    theta = theta[:, :-1]  # the noise's
+    one = np.concatenate([np.full((3, 2), 0.5), strategy.tasks], axis=1)
+    offset = model.kernel.between(one, one)(theta)[:, 0, 0] - np.exp(theta[:, 2])  # what the trend adds
+    S = model.kernel.between(one, one)(theta) - 1.0
+    S[:, [1, 2], [1, 2]] -= 1.0  # the trend's: a constant, and each auxiliary task's own
+    np.testing.assert_allclose(offset, 1.0)
+    correlation = S[:, 0, 1] / np.sqrt(S[:, 0, 0] * S[:, 1, 1])
+    assert np.median(correlation) > 0.8
+    assert np.mean(correlation < 0) < 0.05
+
+
+def test_one_hot_names_the_nearest_level() -> None:
+    basis = one_hot(np.array([1.0, 0.75, 0.0]))
+    np.testing.assert_array_equal(basis(np.array([0.0, 1.0, 0.75, 0.74])), np.eye(3)[[2, 0, 1, 1]])
+
+
+def test_without_fidelities_and_where_all_cost_the_same_fabolas_is_entropy_search() -> None:
+    space = Space(NUMERIC)
+    runs = [drive(space, strategy, 9, cost=2.0, initial=4) for strategy in ("fabolas", "es")]
+    np.testing.assert_array_equal(*runs)
+
+
+def test_information_is_divided_by_time_or_by_cost_or_by_nothing() -> None:
+    seconds = np.array([1.0, 3.0])
+    assert Rules(price="time").divisor(seconds, 0.5).tolist() == [1.5, 3.5]
+    assert Rules(price="cost").divisor(seconds, 0.5).tolist() == [1.0, 3.0]
+    assert Rules(price="none").divisor(seconds, 0.5).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("auxiliary", [(), (0.0,), (1.0,), (0.25, -1.0)])
+def test_auxiliary_sizes_that_are_no_fractions_are_refused(auxiliary: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=r"auxiliary: expected fractions of the target between 0 and 1"):
+        make("mtbo", SPACE, auxiliary=auxiliary)
+
+
+def test_a_result_without_a_recommendation_says_so() -> None:
+    result = fabolas.minimize(
+        lambda config, size: config["x"],
+        NUMERIC,
+        {"size": (1, 81)},
+        strategy="hyperband",
+        max_trials=3,
+        progress=False,
+        seed=0,
+    )
+    assert result.incumbent is None
+    assert str(result).startswith("nothing to recommend yet: 3 trials")
+    with pytest.raises(
+        RuntimeError, match="after 3 trials the strategy has none to recommend for the target"
+    ):
+        _ = result.best_config
