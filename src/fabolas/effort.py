@@ -42,19 +42,19 @@ class Effort:
         return cls(
             level=level,
             steps=between(2, 12),
-            every=max(1, round(n / between(8, 100))),
-            K=between(4, 10),
-            representers=between(16, 50),
-            samples=between(64, 256),
+            every=max(1, round(n / between(5, 100))),
+            K=between(4, 8),
+            representers=between(16, 40),
+            samples=between(64, 192),
             outcomes=3 if level < 0.5 else 5,
-            pool=between(64, 300),
-            screened=between(80, 800),
+            pool=between(64, 240),
+            screened=between(80, 600),
             counted=0 if level < 0.25 else between(3, 24),
             refined=between(2, 24),
         )
 
 
-def seconds(level: Array | float, n: Array | float) -> Array | float:
+def seconds(level: Array | float, n: Array | float) -> Array:
     """What a suggestion took on one machine when the figures above were chosen; others differ by a factor."""
     least = 0.006 * (1.0 + (np.asarray(n) / 150.0) ** 2)
     full = 0.15 * (1.0 + (np.asarray(n) / 200.0) ** 1.8)
@@ -63,11 +63,11 @@ def seconds(level: Array | float, n: Array | float) -> Array | float:
 
 def choose(
     thinking: Array, efforts: Array, costs: Array, next_cost: float, n: int, share: float = SHARE
-) -> float:
+) -> float | None:
     """The level at which thinking keeps to its share of the time, from the record alone.
 
-    Thinking so far, plus this suggestion's, is to be `share` of all time so far plus this trial's. What was
-    thought too much is made up for later, what was thought too little is not: a long trial does not pay for a
+    Thinking lately, plus this suggestion's, is to be `share` of the time lately plus this trial's. What was
+    thought too much is made up for; what was thought too little is not: a long trial does not pay for a
     hundred idle ones.
 
     Args:
@@ -75,16 +75,22 @@ def choose(
         efforts: (m,) their levels.
         costs: (m,) what their trials cost.
         next_cost: predicted cost of the trial being decided.
+        n: trials so far.
+        share: of the time, for thinking.
+
+    Returns:
+        From 0 (least) to 1 (full); None where even the least is more than the share allows.
     """
     ratio = share / (1.0 - share)
     window = slice(-10, None)
-    recent = float(np.sum(ratio * costs[window] - thinking[window]))
-    allowance = ratio * next_cost + min(recent, 0.0)
+    debt = max(float(np.sum(thinking[window] - ratio * costs[window])), 0.0)
+    allowance = ratio * next_cost - debt
     if allowance <= 0.0:
-        return 0.0
-    counts = np.arange(float(len(thinking)))
-    with np.errstate(divide="ignore"):
-        logs = np.log(thinking[window]) - np.log(seconds(efforts[window], counts[window]))
-    machine = float(np.exp(np.median(logs[np.isfinite(logs)]))) if np.isfinite(logs).any() else 1.0
+        return None
+    past = np.arange(float(len(thinking)))[window]
+    thought = thinking[window] > 0.0
+    relative = thinking[window][thought] / seconds(efforts[window], past)[thought]
+    machine = float(np.median(relative)) if thought.any() else 1.0
     least, full = machine * seconds(0.0, n), machine * seconds(1.0, n)
-    return float(np.clip(np.log(allowance / least) / np.log(full / least), 0.0, 1.0))
+    level = float(np.log(allowance / least) / np.log(full / least))
+    return None if level < 0.0 else min(level, 1.0)

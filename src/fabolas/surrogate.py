@@ -223,7 +223,8 @@ def _walk(
         return walkers
     log_density = model.log_density(points, y)
     if walkers is None:
-        walkers = mcmc.start(log_density, model.priors, mcmc.walkers_for(len(model.priors)), rng)
+        count = mcmc.walkers_for(len(model.priors))
+        walkers = mcmc.start(log_density, model.priors, count, rng, tries=10 if steps > 0 else 2)
     if steps <= 0:
         return walkers
     best = walkers[int(np.argmax(log_density(walkers)))]

@@ -27,17 +27,22 @@ def walkers_for(dimension: int) -> int:
 
 
 def start(
-    log_density: LogDensity, priors: tuple[Prior, ...], walkers: int, rng: np.random.Generator
+    log_density: LogDensity,
+    priors: tuple[Prior, ...],
+    walkers: int,
+    rng: np.random.Generator,
+    *,
+    tries: int = 10,
 ) -> Array:
     """Walkers (W, p) to begin with: the most probable of many draws from the prior.
 
-    Each of W groups of ten draws sends its best, which is far nearer to the posterior than a plain prior draw
-    and still spread out.
+    Each of W groups of `tries` draws sends its best, which is far nearer to the posterior than a plain prior
+    draw and still spread out.
     """
-    draws = _priors.sample(priors, rng, 10 * walkers)
-    density = log_density(draws).reshape(walkers, 10)
+    draws = _priors.sample(priors, rng, tries * walkers)
+    density = log_density(draws).reshape(walkers, tries)
     best = np.argmax(density, axis=1)
-    chosen: Array = draws.reshape(walkers, 10, -1)[np.arange(walkers), best]
+    chosen: Array = draws.reshape(walkers, tries, -1)[np.arange(walkers), best]
     return chosen
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from fabolas import effort as efforts
 from fabolas._types import Array
 from fabolas.acquisition.entropy import Form
-from fabolas.effort import Effort
 from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
-from fabolas.strategies.decide import Choice, Rules, most_improving
+from fabolas.strategies.decide import Choice, Position, Rules, most_improving
 from fabolas.strategies.model_based import ModelBased
-from fabolas.surrogate import Spec, Surrogate
+from fabolas.surrogate import Spec
 
 
 def few(d: int) -> int:
@@ -83,16 +82,13 @@ class ExpectedImprovement(OnAllData):
 
     def decide(
         self,
-        models: Surrogate,
+        position: Position,
         history: History,
         pending: tuple[Suggestion, ...],
-        remaining: float | None,
-        effort: Effort,
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
         """The most improving configuration."""
-        tried = history.points[:, : self.space.dim]
-        return most_improving(self.region, models, tried, effort, rng), "improvement"
+        return most_improving(position, rng), "improvement"
 
 
 class EntropySearch(OnAllData):

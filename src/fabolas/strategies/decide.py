@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fabolas import maximize
-from fabolas._types import Array, BoolArray
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
@@ -21,6 +21,8 @@ from fabolas.surrogate import Surrogate
 Price = Literal["time", "cost", "none"]
 
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
+SPARES = 3  # further points that a hurried decision leaves for the next
+SHORTLIST = 24  # candidates that these are chosen from
 NIL = 1e-3  # nats; less than this is the error of counting, and teaches nothing
 
 
@@ -69,58 +71,89 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class Position:
+    """What a decision is made from: the models, what was tried, and what may be spent.
+
+    Attributes:
+        region: where points may lie.
+        surrogate: loss and cost, given the record and what is under way.
+        ranked: (m, d) the configurations tried, each once, lowest predicted loss at the target first.
+        overhead: seconds of thinking that an evaluation entails.
+        affordable: seconds that an evaluation may be predicted to take; None for no limit.
+        effort: how hard to think.
+        rules: how information is measured and its maximum sought.
+    """
+
+    region: Region
+    surrogate: Surrogate
+    ranked: Array
+    overhead: float
+    affordable: float | None
+    effort: Effort
+    rules: Rules
+
+    @classmethod
+    def of(
+        cls,
+        region: Region,
+        surrogate: Surrogate,
+        tried: Array,
+        overhead: float,
+        affordable: float | None,
+        effort: Effort,
+        rules: Rules,
+    ) -> Position:
+        """The position after trials of these configurations (n, d)."""
+        once = np.unique(tried, axis=0)
+        mean, _ = surrogate.loss_at(region.at_target(once))
+        return cls(region, surrogate, once[np.argsort(mean)], overhead, affordable, effort, rules)
+
+    def allows(self, seconds: Array) -> BoolArray:
+        """Which predicted costs (m,) can be afforded; the cheapest always can."""
+        if self.affordable is None:
+            return np.ones(len(seconds), dtype=np.bool_)
+        allowed: BoolArray = seconds <= max(self.affordable, float(seconds.min()))
+        return allowed
+
+
+@dataclass(frozen=True)
 class Choice:
-    """A point (D,), its predicted cost in seconds and the information expected of it in nats."""
+    """A point (D,), its predicted cost in seconds and the information expected of it in nats.
+
+    Attributes:
+        spare: (b, D) further points, worth evaluating where there is no time to think again.
+    """
 
     point: Array
     seconds: float
     information: float
+    spare: Array
 
 
-def pool(region: Region, surrogate: Surrogate, tried: Array, n: int, rng: np.random.Generator) -> Array:
-    """About n configurations (n, d): spread ones, tried ones and the neighbourhood of the best of these.
-
-    The tried ones are those predicted lowest at the target, so that the pool does not grow with the record.
-    """
-    tried = np.unique(tried, axis=0)
-    mean, _ = surrogate.loss_at(region.at_target(tried))
-    best = tried[np.argsort(mean)]
-    near = neighbourhood(best[:5], n // 2, NEARBY, rng)
-    x = np.concatenate([best[: n // 4], region.spread(n // 4, rng), near])
+def pool(position: Position, rng: np.random.Generator) -> Array:
+    """Configurations (m, d) that could be the best: tried ones, the neighbourhood of the best of these, others."""
+    region, ranked, n = position.region, position.ranked, position.effort.pool
+    near = neighbourhood(ranked[:5], n // 2, NEARBY, rng)
+    x = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng), near])
     points = region.snap(region.at_target(x))
     return np.unique(points[region.legal(points)], axis=0)[:, : region.d]
 
 
-def most_informative(
-    region: Region,
-    surrogate: Surrogate,
-    tried: Array,
-    overhead: float,
-    affordable: float | None,
-    effort: Effort,
-    rules: Rules,
-    rng: np.random.Generator,
-) -> Choice:
-    """The point of most expected information about the target's optimum for its price, usually per second.
+def most_informative(position: Position, rng: np.random.Generator) -> Choice:
+    """The point of most expected information about the target's optimum for its price (Klein et al. 2017, eq. 7).
 
-    Args:
-        tried: (n, d) configurations evaluated so far.
-        overhead: seconds of thinking that an evaluation entails.
-        affordable: seconds that an evaluation may be predicted to take; None for no limit.
+    Many candidates are screened by moments, then the best of them are counted and refined.
     """
-    configurations = pool(region, surrogate, tried, effort.pool, rng)
-    representers = Representers.of(
-        surrogate.loss, _representers(region, surrogate, configurations, tried, effort, rules, rng)
-    )
+    region, surrogate, effort, rules = position.region, position.surrogate, position.effort, position.rules
+    configurations = pool(position, rng)
+    representers = Representers.of(surrogate.loss, _representers(position, configurations, rng))
     draws = Draws.of(representers, effort.samples, rng)
 
     def worth(information: Information) -> Callable[[Array], Array]:
         def value(points: Array) -> Array:
             seconds = surrogate.seconds(points)
-            allowed = region.legal(points)
-            if affordable is not None:
-                allowed &= seconds <= affordable
-            value = information(points).mean(axis=0) / rules.divisor(seconds, overhead)
+            allowed = region.legal(points) & position.allows(seconds)
+            value = information(points).mean(axis=0) / rules.divisor(seconds, position.overhead)
             return np.where(allowed, value, -np.inf)
 
         return value
@@ -128,58 +161,47 @@ def most_informative(
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
     screened = worth(by_moments(representers, draws, rules.form))(candidates)
     order = np.argsort(-screened, kind="stable")
-    if not effort.counted:
-        best = candidates[order[0]]
+    if effort.counted:
+        count = _information(representers, draws, effort, rules)
+        best = _maximise(worth(count), candidates[order[: effort.counted]], position, rng)
+        seconds, spare = surrogate.seconds(best[None]), np.empty((0, len(best)))
+        information = count(best[None]).mean(axis=0)
+    else:
+        chosen = _apart(representers, candidates[order[:SHORTLIST]], screened[order[:SHORTLIST]])
+        best, spare = candidates[order[chosen[0]]], candidates[order[chosen[1:]]]
         seconds = surrogate.seconds(best[None])
-        information = screened[order[0]] * rules.divisor(seconds, overhead)
-        return Choice(best, float(seconds[0]), float(information[0]))
-    count = _information(representers, draws, effort, rules)
-    best = _maximise(worth(count), candidates[order[: effort.counted]], region, effort, rules, rng)
-    return Choice(best, float(surrogate.seconds(best[None])[0]), float(count(best[None]).mean()))
+        information = screened[order[0]] * rules.divisor(seconds, position.overhead)
+    return Choice(best, float(seconds[0]), float(information[0]), spare)
 
 
-def most_improving(
-    region: Region, surrogate: Surrogate, tried: Array, effort: Effort, rng: np.random.Generator
-) -> Choice:
+def most_improving(position: Position, rng: np.random.Generator) -> Choice:
     """The configuration at the target of largest expected improvement on the best predicted one."""
-    at = surrogate.loss.project(region.at_target(np.unique(tried, axis=0)))
-    best = surrogate.loss.mean(at).min(axis=1)  # (K,)
+    region, loss = position.region, position.surrogate.loss
+    at = loss.project(region.at_target(position.ranked[:10]))
+    best = loss.mean(at).min(axis=1)  # (K,)
 
     def value(points: Array) -> Array:
         points = region.at_target(points[:, : region.d])
-        at = surrogate.loss.project(points)
-        each = log_expected_improvement(surrogate.loss.mean(at), surrogate.loss.variance(at), best[:, None])
+        at = loss.project(points)
+        each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
         return np.where(region.legal(points), averaged, -np.inf)
 
-    start = region.at_target(pool(region, surrogate, tried, effort.pool, rng))
+    start = region.at_target(pool(position, rng))
     found = maximize.candidates(
-        value,
-        start,
-        region.snap,
-        rng,
-        evaluations=2 * len(start),
-        rounds=3,
-        choices=region.choices,
+        value, start, region.snap, rng, evaluations=2 * len(start), rounds=3, choices=region.choices
     )
-    point = region.at_target(found.point[None, : region.d])[0]
-    return Choice(point, float(surrogate.seconds(point[None])[0]), 0.0)
+    point = region.at_target(found.point[None, : region.d])
+    return Choice(point[0], float(position.surrogate.seconds(point)[0]), 0.0, point[:0])
 
 
-def _representers(
-    region: Region,
-    surrogate: Surrogate,
-    configurations: Array,
-    tried: Array,
-    effort: Effort,
-    rules: Rules,
-    rng: np.random.Generator,
-) -> Array:
+def _representers(position: Position, configurations: Array, rng: np.random.Generator) -> Array:
+    region, loss, R = position.region, position.surrogate.loss, position.effort.representers
     points = region.at_target(configurations)
-    if rules.representers == "thompson":
-        return thompson(surrogate.loss, points, effort.representers, rng)
-    best = surrogate.loss.mean(surrogate.loss.project(region.at_target(tried))).min(axis=1)
-    return by_log_improvement(surrogate.loss, points, best, effort.representers, rng)
+    if position.rules.representers == "thompson":
+        return thompson(loss, points, R, rng)
+    best = loss.mean(loss.project(region.at_target(position.ranked[:10]))).min(axis=1)
+    return by_log_improvement(loss, points, best, R, rng)
 
 
 def _information(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> Information:
@@ -198,18 +220,32 @@ def _candidates(
     return np.unique(region.snap(np.concatenate([x, region.fidelities(n, rng)], axis=1)), axis=0)
 
 
+def _apart(representers: Representers, points: Array, values: Array) -> IntArray:
+    """The indices of a few points of high value that do not tell the same: the best one first.
+
+    What two evaluations say of the representers overlaps as far as their influences are parallel; the value of
+    a point is reduced by its overlap with those already taken.
+    """
+    _, a = representers.influence(points)  # (K, M, R)
+    a = a / np.maximum(np.linalg.norm(a, axis=2, keepdims=True), 1e-12)
+    overlap = np.mean((a @ np.swapaxes(a, 1, 2)) ** 2, axis=0)  # (M, M)
+    left = np.where(np.isfinite(values), np.maximum(values, 0.0), 0.0)
+    chosen = [0]
+    while len(chosen) <= SPARES and len(chosen) < len(points):
+        left = left * (1.0 - np.minimum(overlap[chosen[-1]], 1.0))
+        left[chosen] = -1.0
+        chosen.append(int(np.argmax(left)))
+    return np.array(chosen)
+
+
 def _maximise(
-    value: Callable[[Array], Array],
-    start: Array,
-    region: Region,
-    effort: Effort,
-    rules: Rules,
-    rng: np.random.Generator,
+    value: Callable[[Array], Array], start: Array, position: Position, rng: np.random.Generator
 ) -> Array:
-    evaluations = len(start) + effort.refined
-    if rules.maximizer == "candidates":
+    region, maximizer = position.region, position.rules.maximizer
+    evaluations = len(start) + position.effort.refined
+    if maximizer == "candidates":
         return maximize.candidates(
             value, start, region.snap, rng, evaluations=evaluations, rounds=2, choices=region.choices
         ).point
-    maximizer = maximize.direct if rules.maximizer == "direct" else maximize.cma
-    return maximizer(value, start, region.snap, rng, evaluations=evaluations).point
+    search = maximize.direct if maximizer == "direct" else maximize.cma
+    return search(value, start, region.snap, rng, evaluations=evaluations).point

@@ -8,13 +8,12 @@ import numpy as np
 
 from fabolas import effort as efforts
 from fabolas.acquisition.entropy import Form
-from fabolas.effort import Effort
 from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
-from fabolas.strategies.decide import Choice, Rules, most_improving
+from fabolas.strategies.decide import Choice, Position, Rules, most_improving
 from fabolas.strategies.model_based import ModelBased
-from fabolas.surrogate import Lengths, Spec, Surrogate
+from fabolas.surrogate import Lengths, Spec
 
 
 class Fabolas(ModelBased):
@@ -73,34 +72,24 @@ class Fabolas(ModelBased):
 
     def decide(
         self,
-        models: Surrogate,
+        position: Position,
         history: History,
         pending: tuple[Suggestion, ...],
-        remaining: float | None,
-        effort: Effort,
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
         """A check at the target if one is due, else the most informative point."""
-        if self._check_is_due(models, history, pending, remaining):
-            tried = history.points[:, : self.space.dim]
-            return most_improving(self.region, models, tried, effort, rng), "check"
-        return super().decide(models, history, pending, remaining, effort, rng)
+        if self._check_is_due(position, history, pending):
+            return most_improving(position, rng), "check"
+        return super().decide(position, history, pending, rng)
 
-    def _check_is_due(
-        self,
-        models: Surrogate,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        remaining: float | None,
-    ) -> bool:
+    def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
         d = self.space.dim
         if self.checks <= 0 or any((s.point[d:] == 1.0).all() for s in pending):
             return False
         at_target = np.flatnonzero((history.points[:, d:] == 1.0).all(axis=1))
         since = int(at_target[-1]) + 1 if len(at_target) else 0
         spent = float(np.sum(history.costs[since:] + history.thinking[since:]))
-        incumbent = self.incumbent(history)
-        assert incumbent is not None, "the models were fitted, so a trial is complete"
         # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
-        price = float(models.seconds_at_most(self.space.encode(incumbent.config)[None])[0])
-        return spent * self.checks >= price and (remaining is None or price <= remaining)
+        best = position.region.at_target(position.ranked[:1])
+        price = float(position.surrogate.seconds_at_most(best)[0])
+        return spent * self.checks >= price and (position.affordable is None or price <= position.affordable)

@@ -11,7 +11,15 @@ from fabolas.effort import Effort
 from fabolas.history import History, Incumbent, Suggestion
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
-from fabolas.strategies.decide import NIL, Choice, Region, Rules, most_improving, most_informative
+from fabolas.strategies.decide import (
+    NIL,
+    Choice,
+    Position,
+    Region,
+    Rules,
+    most_improving,
+    most_informative,
+)
 from fabolas.surrogate import Data, Spec, Surrogate, Walkers
 
 
@@ -53,6 +61,7 @@ class ModelBased:
         self.effort = effort
         self._design: Array | None = None  # (k, D)
         self._walkers: Walkers | None = None
+        self._spare = np.empty((0, space.dim + space.n_fidelities))  # (b, D) decided on, not yet suggested
         self._samples: Walkers | None = None  # those of the walkers that the last suggestion's models had
         self._seen = 0  # trials that these models were fitted to
         self._fitted: Surrogate | None = None  # these models, unless they are to be built again
@@ -74,21 +83,18 @@ class ModelBased:
 
     def decide(
         self,
-        models: Surrogate,
+        position: Position,
         history: History,
         pending: tuple[Suggestion, ...],
-        remaining: float | None,
-        effort: Effort,
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
-        """The next point and what decided: most information per second, or improvement if nothing informs."""
-        tried = history.points[:, : self.space.dim]
-        choice = most_informative(
-            self.region, models, tried, history.overhead(), remaining, effort, self.rules, rng
-        )
+        """The next point and what decided: most information for its price, or improvement if nothing informs."""
+        choice = most_informative(position, rng)
         if choice.information > NIL or self.rules.form == "paper":
             return choice, "model"
-        return most_improving(self.region, models, tried, effort, rng), "improvement"
+        improving = most_improving(position, rng)
+        affordable = position.affordable is None or improving.seconds <= position.affordable
+        return (improving, "improvement") if affordable else (choice, "model")
 
     # What all of them do.
 
@@ -108,11 +114,19 @@ class ModelBased:
             return Proposal(self._design[begun], "design", effort=0.0)
         if history.failed.all():  # nothing is known but what fails: keep looking
             return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)
-        effort = self._effort(history)
+        level = self._level(history)
+        if level is None and len(self._spare):
+            point, self._spare = self._spare[0], self._spare[1:]
+            return Proposal(point, "spare", effort=0.0)
+        effort = Effort.at(level or 0.0, len(history))
         models = self._fit(history, effort, rng)
         waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
-        models = models.awaiting(waiting)
-        choice, origin = self.decide(models, history, pending, remaining, effort, rng)
+        tried = history.points[:, : self.space.dim]
+        position = Position.of(
+            self.region, models.awaiting(waiting), tried, history.overhead(), remaining, effort, self.rules
+        )
+        choice, origin = self.decide(position, history, pending, rng)
+        self._spare = choice.spare
         return Proposal(choice.point, origin, effort=effort.level, predicted_cost=choice.seconds)
 
     def incumbent(self, history: History) -> Incumbent | None:
@@ -136,25 +150,25 @@ class ModelBased:
         )
 
     def state(self) -> dict[str, Array]:
-        """The design and the walkers."""
+        """The design, the walkers, which of them were the last samples, and the points left over."""
         state: dict[str, Array] = {}
         if self._design is not None:
             state["design"] = self._design
         if self._walkers is not None and self._samples is not None:
             state |= {"loss_walkers": self._walkers.loss, "cost_walkers": self._walkers.cost}
             state |= {"loss_samples": self._samples.loss, "cost_samples": self._samples.cost}
-            state["seen"] = np.array([float(self._seen)])
+            state |= {"seen": np.array([float(self._seen)]), "spare": self._spare}
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from a saved state."""
         self._design = state.get("design")
         self._walkers = self._samples = self._fitted = None
-        self._seen = 0
+        self._seen, self._spare = 0, self._spare[:0]
         if "seen" in state:
             self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
             self._samples = Walkers(state["loss_samples"], state["cost_samples"])
-            self._seen = int(state["seen"][0])
+            self._seen, self._spare = int(state["seen"][0]), state["spare"]
 
     @property
     def region(self) -> Region:
@@ -170,13 +184,13 @@ class ModelBased:
             self.draw_fidelities,
         )
 
-    def _effort(self, history: History) -> Effort:
-        n = len(history)
+    def _level(self, history: History) -> float | None:
         if self.effort is not None:
-            return Effort.at(self.effort, n)
+            return self.effort
         next_cost = float(np.mean(history.costs[-3:]))
-        level = efforts.choose(history.thinking, history.efforts, history.costs, next_cost, n, self.share)
-        return Effort.at(level, n)
+        return efforts.choose(
+            history.thinking, history.efforts, history.costs, next_cost, len(history), self.share
+        )
 
     def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
         due = len(history) % effort.every == 0 or self._walkers is None
