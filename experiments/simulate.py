@@ -36,6 +36,9 @@ class Run:
     cost: np.ndarray  # (n,)
     thinking: np.ndarray  # (n,)
     origin: np.ndarray  # (n,) what decided
+    test: (
+        np.ndarray
+    )  # (n,) test error of the incumbent then; NaN before the first, and where a problem has none
 
     def stays_within(self, distance: float) -> float:
         """The time after which the regret stays within the distance; infinite if it never does."""
@@ -64,7 +67,8 @@ def simulate(
 ) -> Run:
     """Run until the simulated time is used up. With `overhead` thinking counts as that many seconds."""
     rng = np.random.default_rng([seed, 1])
-    rows: list[tuple[float, float, float, float, float, str]] = []
+    rows: list[tuple[float, float, float, float, float, str, float]] = []
+    test_error = getattr(problem, "test_error", lambda config: np.nan)
     now = 0.0
     target = {name: f.high for name, f in fabolas.Space(problem.space, problem.fidelities).fidelities.items()}
     study = fabolas.Study(
@@ -78,6 +82,7 @@ def simulate(
             incumbent = study.incumbent()
             now += cost + suggestion.thinking
             regret = np.nan if incumbent is None else problem.truth(incumbent.config) - problem.best
+            test = np.nan if incumbent is None else test_error(incumbent.config)
             fraction = float(np.prod([suggestion.fidelity[n] / target[n] for n in target]))
-            rows.append((now, regret, fraction, cost, suggestion.thinking, suggestion.origin))
+            rows.append((now, regret, fraction, cost, suggestion.thinking, suggestion.origin, test))
     return Run(*(np.array(column) for column in zip(*rows, strict=True)))

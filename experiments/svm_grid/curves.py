@@ -1,0 +1,115 @@
+"""What the figures show, as numbers: surfaces, quantiles over time, sizes chosen, fitted basis functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.simulate import Run
+from experiments.svm_grid.problem import Array, Problem
+from fabolas.gp.kernels import Basis, cost_basis, loss_basis
+
+
+def surface(problem: Problem, fraction: float) -> tuple[float, Array]:
+    """The tabulated fraction nearest to this one, and the mean validation error (a, b) there."""
+    fractions = problem.sizes / problem.sizes[-1]
+    index = int(np.argmin(np.abs(np.log(fractions / fraction))))
+    values = problem.valid[index, : problem.repetitions[index]].mean(axis=0)
+    return float(fractions[index]), np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Band:
+    """Quartiles over seeds along an axis; NaN where they are not defined yet."""
+
+    at: Array  # (n,)
+    lower: Array  # (n,)
+    middle: Array  # (n,)
+    upper: Array  # (n,)
+
+
+def over_time(runs: list[Run], unit: float, end: float, points: int = 300) -> Band:
+    """Test error of the incumbent: median and quartiles at times on a log grid up to `end`, in units.
+
+    A run without a recommendation is worse than any other. After a run's last trial its last incumbent stays.
+    """
+    begin = min(float(run.time[0]) for run in runs) / unit
+    at = np.geomspace(begin, max(end, 1.001 * begin), points)
+    values = np.full((len(runs), points), np.inf)
+    for i, run in enumerate(runs):
+        last = np.searchsorted(run.time, at * unit, side="right") - 1
+        known = np.where(last >= 0, run.test[np.maximum(last, 0)], np.nan)
+        values[i] = np.where(np.isnan(known), np.inf, known)
+    # Quantiles that are values of runs: between a number and infinity there is nothing to interpolate.
+    lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+    middle, lower = (np.where(np.isfinite(curve), curve, np.nan) for curve in (middle, lower))
+    return Band(at, lower, middle, np.where(np.isfinite(middle), upper, np.nan))
+
+
+def sizes_chosen(runs: list[Run], trials: int) -> Band:
+    """Mean of the size at each trial, and a quarter of its deviation to both sides, as the paper shows it.
+
+    Only as far as at least half of the runs come.
+    """
+    lengths = sorted(len(run.size) for run in runs)
+    trials = min(trials, lengths[len(lengths) // 2])
+    mean, deviation = np.empty(trials), np.empty(trials)
+    for i in range(trials):
+        sizes = [run.size[i] for run in runs if len(run.size) > i]
+        mean[i], deviation[i] = np.mean(sizes), np.std(sizes)
+    return Band(np.arange(1.0, trials + 1), mean - deviation / 4, mean, mean + deviation / 4)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One configuration's loss and cost over the sizes, measured and fitted."""
+
+    label: str
+    fractions: Array  # (S,)
+    loss: Array  # (S,) mean of the repetitions
+    loss_deviation: Array  # (S,) 0 where there is one
+    seconds: Array  # (S,)
+    grid: Array  # (m,) fractions
+    loss_fit: Array  # (m,)
+    log_loss_fit: Array  # (m,) fitted to the logarithm
+    seconds_fit: Array  # (m,)
+
+
+def scaling(problem: Problem, cell: tuple[int, int]) -> Scaling:
+    """The basis functions fitted by least squares to all sizes of one cell of the table, as in supplement B."""
+    c, gamma = cell
+    counts = problem.repetitions
+    losses = [problem.valid[s, : counts[s], c, gamma] for s in range(len(counts))]
+    log_seconds = [problem.log_seconds[s, : counts[s], c, gamma].mean() for s in range(len(counts))]
+    loss = np.array([values.mean() for values in losses])
+    u = np.log(problem.sizes / problem.sizes[0]) / np.log(problem.sizes[-1] / problem.sizes[0])
+    at = np.linspace(0.0, 1.0, 100)
+    smallest = problem.sizes[0] / problem.sizes[-1]
+    floor = 1e-4  # an error of zero has no logarithm
+    return Scaling(
+        label=f"log C = {problem.log_c[c]:.1f}, log γ = {problem.log_gamma[gamma]:.1f}",
+        fractions=problem.sizes / problem.sizes[-1],
+        loss=loss,
+        loss_deviation=np.array([values.std() for values in losses]),
+        seconds=np.exp(log_seconds),
+        grid=smallest ** (1.0 - at),
+        loss_fit=least_squares(loss_basis, u, loss, at),
+        log_loss_fit=np.exp(least_squares(loss_basis, u, np.log(np.maximum(loss, floor)), at)),
+        seconds_fit=np.exp(least_squares(cost_basis, u, np.array(log_seconds), at)),
+    )
+
+
+def least_squares(basis: Basis, u: Array, y: Array, at: Array) -> Array:
+    """The combination of the basis functions nearest to y (n,) at u (n,), evaluated at others (m,)."""
+    weights, *_ = np.linalg.lstsq(basis(u), y, rcond=None)
+    return np.asarray(basis(at) @ weights)
+
+
+def typical_cells(problem: Problem, count: int = 5) -> list[tuple[int, int]]:
+    """Cells of the table from the best at the target to one half way up the ranking."""
+    order = np.argsort(surface(problem, 1.0)[1], axis=None, kind="stable")
+    ranks = np.linspace(0.0, 0.5, count) * (len(order) - 1)
+    shape = (len(problem.log_c), len(problem.log_gamma))
+    found = [np.unravel_index(int(order[round(rank)]), shape) for rank in ranks]
+    return [(int(c), int(gamma)) for c, gamma in found]

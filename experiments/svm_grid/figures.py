@@ -1,0 +1,164 @@
+"""The five figures of the comparison: numbers from `curves`, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from experiments.simulate import Run
+from experiments.svm_grid import curves
+from experiments.svm_grid.problem import Problem
+
+HEATED = (1 / 128, 1 / 16, 1 / 4, 1.0)
+COLOURS = {
+    "fabolas": "#c1272d",
+    "mtbo": "#0000a7",
+    "mtbo-1/4": "#0000a7",
+    "mtbo-1/32": "#5b8ff9",
+    "mtbo-1/256": "#00a3a3",
+    "es": "#008176",
+    "ei": "#eecc16",
+    "hyperband": "#8e44ad",
+    "random": "#808080",
+}
+Runs = Mapping[str, list[Run]]  # by method
+
+
+def heat_maps(problem: Problem) -> Figure:
+    """Validation error over (C, gamma) on subsets of four sizes (Klein et al. 2017, figure 1)."""
+    surfaces = [curves.surface(problem, fraction) for fraction in HEATED]
+    highest = max(float(values.max()) for _, values in surfaces)
+    norm = LogNorm(max(problem.best, 1e-3), max(highest, 2e-3))
+    half = 0.5 * np.array([np.diff(problem.log_c)[0], np.diff(problem.log_gamma)[0]])
+    edges = (
+        problem.log_c[0] - half[0],
+        problem.log_c[-1] + half[0],
+        problem.log_gamma[0] - half[1],
+        problem.log_gamma[-1] + half[1],
+    )
+    figure = Figure(figsize=(13, 3.4), layout="constrained")
+    axes = figure.subplots(1, 4, sharey=True)
+    for ax, (fraction, values) in zip(axes, surfaces, strict=True):
+        image = ax.imshow(values.T, origin="lower", extent=edges, norm=norm, cmap="viridis", aspect="auto")
+        c, gamma = np.unravel_index(int(values.argmin()), values.shape)
+        ax.plot(problem.log_c[c], problem.log_gamma[gamma], "x", color="white", markersize=8, mew=2)
+        ax.set(title=f"s = {_fraction(fraction)}", xlabel="log C")
+    axes[0].set_ylabel("log γ")
+    bar = figure.colorbar(image, ax=axes, label="validation error")
+    _plain_ticks(
+        bar.ax, [t for t in (0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9) if norm.vmin <= t <= norm.vmax]
+    )
+    return figure
+
+
+def over_time(problem: Problem, runs: Runs, budget: float, title: str) -> Figure:
+    """Test error of the incumbent against time in full trainings, median and quartiles (figure 2, left, middle)."""
+    figure = Figure(figsize=(7, 4.6), layout="constrained")
+    ax = figure.subplots()
+    best = problem.test_error(problem.best_config)
+    for method, of_method in runs.items():
+        band = curves.over_time(of_method, problem.full_cost, budget)
+        colour = COLOURS.get(method)
+        ax.step(band.at, band.middle, where="post", color=colour, label=method, lw=1.8)
+        ax.fill_between(band.at, band.lower, band.upper, step="post", color=colour, alpha=0.15, lw=0)
+    ax.axhline(best, color="black", lw=0.8, ls=":", label="best of the table")
+    ax.set(xscale="log", yscale="log", title=title)
+    ax.set(
+        xlabel="time in trainings of the best configuration on all the data",
+        ylabel="test error of the incumbent",
+    )
+    ax.set_ylim(0.9 * best, 1.0)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    _plain_ticks(ax, [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0) if t >= 0.9 * best])
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def sizes_chosen(problem: Problem, runs: Runs, trials: int = 100) -> Figure:
+    """Size at each trial: mean over the runs and a quarter of the deviation (figure 2, right)."""
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    ax = figure.subplots()
+    smallest = problem.sizes[0] / problem.sizes[-1]
+    for method, of_method in runs.items():
+        band = curves.sizes_chosen(of_method, trials)
+        colour = COLOURS.get(method)
+        ax.plot(band.at, band.middle, color=colour, label=method, lw=1.5)
+        ax.fill_between(band.at, np.maximum(band.lower, smallest), band.upper, color=colour, alpha=0.2, lw=0)
+    ax.set(yscale="log", xlabel="trial", ylabel="size as a fraction of the data", ylim=(0.8 * smallest, 1.3))
+    ticks = _quarters(problem)
+    ax.set_yticks(ticks, [_fraction(t) for t in ticks])
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.legend(frameon=False)
+    return figure
+
+
+def basis_functions(problem: Problem) -> Figure:
+    """Loss and cost against size with the basis functions fitted to them (supplement B)."""
+    figure = Figure(figsize=(12, 4.6), layout="constrained")
+    (left, right) = figure.subplots(1, 2)
+    for i, cell in enumerate(curves.typical_cells(problem)):
+        line, colour = curves.scaling(problem, cell), f"C{i}"
+        left.errorbar(line.fractions, line.loss, line.loss_deviation, fmt="o", ms=4, color=colour, capsize=2)
+        left.plot(line.grid, line.log_loss_fit, color=colour, label=line.label)
+        left.plot(line.grid, line.loss_fit, color=colour, ls=":")
+        right.plot(line.fractions, line.seconds, "o", ms=4, color=colour)
+        right.plot(line.grid, line.seconds_fit, color=colour)
+    left.set(
+        title="φ(u) = (1, (1 − u)²), fitted to the log of the loss; dotted: to the loss",
+        ylabel="validation error",
+    )
+    right.set(title="φ(u) = (1, u), fitted to the log of the cost", ylabel="seconds")
+    left.legend(frameon=False, fontsize=9)
+    ticks = _quarters(problem)
+    for ax in (left, right):
+        ax.set(xscale="log", yscale="log", xlabel="size as a fraction of the data")
+        ax.set_xticks(ticks, [_fraction(t) for t in ticks])
+        ax.xaxis.set_minor_locator(NullLocator())
+    _plain_ticks(left, [t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9) if t >= 0.8 * problem.best])
+    return figure
+
+
+def draw(problem: Problem, runs: Runs, budget: float, folder: Path) -> list[Path]:
+    """All figures for which there are runs, as PNG files; their paths."""
+    compared = {method: found for method, found in runs.items() if "/" not in method}
+    tasks = {method: runs[method] for method in runs if method.startswith("mtbo")}
+    named = {"mtbo": "mtbo-1/4"}
+    figures = {"surface": heat_maps(problem), "basis": basis_functions(problem)}
+    if compared:
+        figures["over_time"] = over_time(problem, compared, budget, f"SVM on {problem.name}")
+    if len(tasks) > 1:
+        figures["mtbo"] = over_time(
+            problem, {named.get(m, m): found for m, found in tasks.items()}, budget, "auxiliary sizes of MTBO"
+        )
+    choosing = {method: runs[method] for method in ("fabolas", "mtbo") if method in runs}
+    if choosing:
+        figures["sizes"] = sizes_chosen(problem, choosing)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, figure in figures.items():
+        paths.append(folder / f"svm_grid_{problem.name}_{name}.png")
+        figure.savefig(paths[-1], dpi=130)
+    return paths
+
+
+def _quarters(problem: Problem) -> list[float]:
+    """1, 1/4, 1/16 ... as far as the sizes go."""
+    smallest = problem.sizes[0] / problem.sizes[-1]
+    return [4.0**-i for i in range(20) if 4.0**-i >= 0.99 * smallest]
+
+
+def _fraction(value: float) -> str:
+    return "1" if value == 1 else f"1/{round(1 / value)}"
+
+
+def _plain_ticks(ax: Axes, ticks: list[float]) -> None:
+    """Numbers instead of powers of ten on a logarithmic axis that spans about one."""
+    ax.set_yticks(ticks)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
