@@ -1,0 +1,163 @@
+"""What the paper promises of FABOLAS, and what design.md adds, on problems whose truth is known."""
+
+import numpy as np
+import pytest
+from experiments.simulate import Run, simulate
+from experiments.synthetic import svm_like
+
+from fabolas import Float, Space, Study, Suggestion
+from fabolas.strategies import make
+from fabolas.strategies.decide import NIL
+
+SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
+SEEDS = range(5)
+
+
+def evaluate(study: Study, s: Suggestion, scale: float = 1.0) -> None:
+    """A smooth bowl whose floor falls with the size, and a quadratic cost."""
+    x, u = s.point[:2], s.point[2:].sum()
+    loss = 0.05 + np.sum((x - 0.4) ** 2) + 0.1 * (1 - u) ** 2
+    study.tell(s, float(loss), cost=float(scale * np.exp(8.0 * (u - 1.0))))
+
+
+def run(trials: int, scale: float = 1.0, overhead: float = 0.01, **options: object) -> np.ndarray:
+    with Study(SPACE, seed=2, overhead=overhead * scale, effort=0.5, **options) as study:
+        asked = []
+        for _ in range(trials):
+            asked.append(study.ask())
+            evaluate(study, asked[-1], scale)
+        return np.stack([s.point for s in asked])
+
+
+def runs(trials: int, **options: object) -> list[Run]:
+    return [
+        simulate(svm_like(seed), seed=seed, time_budget=100.0, max_trials=trials, overhead=0.05, **options)  # type: ignore[arg-type]
+        for seed in SEEDS
+    ]
+
+
+def test_near_the_optimum_for_less_than_one_full_training_and_far_ahead_of_random_search() -> None:
+    regrets = [r.regret_at(99.0) for r in runs(60, checks=0.0)]
+    # Random search has trained one configuration on all the data by then.
+    blind = [
+        simulate(svm_like(seed), "random", seed=seed, max_trials=5, overhead=0.0).regret.min()
+        for seed in SEEDS
+    ]
+    assert np.median(regrets) < 0.02
+    assert np.median(regrets) < 0.2 * np.median(blind)
+
+
+def test_least_effort_decides_almost_as_well_as_full_effort_at_equal_evaluation_cost() -> None:
+    least, full = (
+        np.median([r.regret[np.cumsum(r.cost) <= 25.0][-1] for r in runs(35, effort=level)])
+        for level in (0.0, 1.0)
+    )
+    assert least < full + 0.02
+
+
+def test_scaling_all_costs_and_the_overhead_changes_no_decision() -> None:
+    np.testing.assert_allclose(run(16, scale=1.0), run(16, scale=1024.0), atol=1e-9)
+
+
+def test_without_a_fidelity_and_with_equal_costs_it_is_entropy_search() -> None:
+    space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)})
+    asked: dict[str, list[np.ndarray]] = {"fabolas": [], "es": []}
+    for name, points in asked.items():
+        with Study(space, strategy=name, seed=4, overhead=0.01, effort=0.5, initial=4) as study:
+            for _ in range(9):
+                s = study.ask()
+                study.tell(s, float(np.sum((s.point - 0.4) ** 2)), cost=1.0)
+                points.append(s.point)
+    np.testing.assert_allclose(asked["fabolas"], asked["es"], atol=1e-12)
+
+
+def test_the_first_trials_are_small_and_cheapest_first() -> None:
+    sizes = run(10)[:, 2]
+    assert (np.diff(sizes) >= 0).all()
+    assert sizes.max() < 0.7  # an eighth of the data is u = 0.625 on this range
+
+
+def test_simultaneous_suggestions_are_apart() -> None:
+    with Study(SPACE, seed=0, overhead=0.01, effort=0.5) as study:
+        for _ in range(12):
+            evaluate(study, study.ask())
+        waiting = np.stack([study.ask().point for _ in range(5)])
+    distance = np.linalg.norm(waiting[:, None] - waiting[None], axis=2) + 10 * np.eye(5)
+    assert distance.min() > 1e-3
+
+
+def test_a_suggestion_fits_into_what_is_left_of_the_budget() -> None:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.5) as study:
+        for _ in range(25):
+            s = study.ask(remaining=0.05)
+            evaluate(study, s)
+            if s.origin != "design":
+                assert s.predicted_cost is not None
+                assert s.predicted_cost <= 0.05
+
+
+def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.3) as study:
+        while study.spent < 6.0:
+            evaluate(study, study.ask())
+        at_target = [t for t in study.trials if t.suggestion.point[2] == 1.0]
+        below = sum(t.cost for t in study.trials) - sum(t.cost for t in at_target)
+        assert at_target
+        assert below <= sum(t.cost for t in at_target) + 1.5
+
+
+def test_when_nothing_informs_it_improves_at_the_target() -> None:
+    space = Space({"flag": [True, False]}, {"size": (10, 1000)})
+    origins = []
+    with Study(space, seed=0, overhead=0.01, effort=0.5, checks=0.0) as study:
+        for _ in range(26):
+            s = study.ask()
+            origins.append((s.origin, s.fidelity["size"]))
+            study.tell(s, 0.1 + 0.5 * s.config["flag"], cost=s.fidelity["size"] / 1000)
+    assert ("improvement", 1000) in origins
+    assert NIL > 0
+
+
+def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
+    # Small subsets are optimistic here: the lowest loss of all is seen at the smallest size.
+    with Study(SPACE, seed=1, overhead=0.01, effort=0.5) as study:
+        for _ in range(30):
+            s = study.ask()
+            u = s.point[2]
+            loss = 0.5 + np.sum((s.point[:2] - 0.4) ** 2) - 0.4 * (1 - u) ** 2
+            study.tell(s, float(loss), cost=float(np.exp(5 * (u - 1))))
+        incumbent = study.incumbent()
+    assert incumbent is not None
+    assert incumbent.loss == pytest.approx(0.5, abs=0.08)
+    assert min(t.loss for t in study.trials if t.loss is not None) < 0.3
+
+
+VARIANTS: list[dict[str, object]] = [
+    {"pmin": "ep"},
+    {"representers": "improvement"},
+    {"information": "paper"},
+    {"maximizer": "direct"},
+    {"maximizer": "cma"},
+    {"warp": "none"},
+    {"warp": "excess"},
+    {"noise_by_fidelity": True},
+    {"lengths": "uniform"},
+    {"drift": False},
+]
+
+
+@pytest.mark.parametrize("option", VARIANTS, ids=str)
+def test_every_variant_runs_and_finds_the_bowl(option: dict[str, object]) -> None:
+    points = run(18, **option)
+    best = np.linalg.norm(points[:, :2] - 0.4, axis=1).min()
+    assert best < 0.15
+
+
+def test_bad_options_are_refused_with_a_sentence() -> None:
+    for option, words in [
+        ({"initial": 0}, "initial"),
+        ({"share": 1.5}, "share"),
+        ({"effort": 2.0}, "effort"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            make("fabolas", SPACE, **option)

@@ -1,0 +1,161 @@
+"""The models against functions of the paper's form, and against what a careless model would do."""
+
+import numpy as np
+import pytest
+
+from fabolas.outputs import Output
+from fabolas.surrogate import Data, Spec, Surrogate, build, fit
+
+RNG = np.random.default_rng(0)
+
+
+def data(
+    n: int, seed: int = 0, largest: float = 1.0, noise: float = 0.0
+) -> tuple[Data, np.ndarray, np.ndarray, np.ndarray]:
+    """f(x, u) = g(x) + (1 - u)^2 h(x) and c ~ n^2 exp(x), on log-scaled sizes of which u is the coordinate."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 1))
+    u = rng.uniform(0.0, largest, n)
+    losses = loss(x[:, 0], u) * np.exp(noise * rng.normal(size=n))
+    costs = np.exp(np.log(2.0) + x[:, 0] + 2.0 * np.log(1000.0) * (u - 1.0))  # sizes from 1/1000
+    points = np.column_stack([x, u])
+    return Data(points, losses, costs, np.zeros(n, dtype=bool)), points, losses, costs
+
+
+def loss(x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    return np.exp(-1.0 + (x - 0.6) ** 2 * 3.0 + (1 - u) ** 2 * (0.8 + 0.3 * np.sin(4 * x)))
+
+
+def fitted(found: Data, **options: object) -> Surrogate:
+    models, _, _ = fit(Spec((0,), 1, **options), found, None, 15, 10, np.random.default_rng(1))  # type: ignore[arg-type]
+    return models
+
+
+def test_fitted_on_small_sizes_it_predicts_the_target_within_its_error_bars() -> None:
+    # Sizes up to a quarter of the data: u <= 1 + log(1/4) / log(1000) = 0.8 on a thousandfold range.
+    found, *_ = data(60, largest=0.8, noise=0.01)
+    models = fitted(found)
+    grid = np.linspace(0.05, 0.95, 19)
+    mean, variance = models.loss_at(np.column_stack([grid, np.ones(19)]))
+    truth = models.loss_output.forward(loss(grid, np.ones(19)))
+    z = (truth - mean) / np.sqrt(variance)
+    assert np.abs(z).max() < 3.0
+    assert np.sqrt(variance).max() < 0.5  # in units of the losses' spread: it does claim to know something
+
+
+def test_the_exponent_of_a_power_law_of_costs_is_recovered() -> None:
+    found, *_ = data(40, largest=0.5)
+    models = fitted(found)
+    at = np.array([[0.5, 0.6], [0.5, 1.0]])
+    low, high = np.log(models.seconds(at))
+    assert (high - low) / (0.4 * np.log(1000.0)) == pytest.approx(2.0, abs=0.1)
+
+
+def test_costs_are_predicted_where_they_were_measured() -> None:
+    found, points, _, costs = data(40)
+    np.testing.assert_allclose(fitted(found).seconds(points), costs, rtol=0.1)
+
+
+def test_a_cost_is_seldom_more_than_at_most() -> None:
+    found, *_ = data(12, largest=0.4)
+    _, points, _, costs = data(200, seed=5)
+    models = fitted(found)
+    assert np.mean(costs <= models.seconds_at_most(points)) > 0.9
+    assert (models.seconds_at_most(points) >= models.seconds(points)).all()
+
+
+def test_scaling_all_costs_scales_all_predictions() -> None:
+    found, points, _, _ = data(20)
+    scaled = Data(found.points, found.losses, 100.0 * found.costs, found.failed)
+    np.testing.assert_allclose(
+        fitted(scaled).seconds(points), 100.0 * fitted(found).seconds(points), rtol=1e-6
+    )
+
+
+def test_further_trials_equal_a_model_built_with_them() -> None:
+    found, points, _, _ = data(25)
+    spec = Spec((0,), 1)
+    models, _, samples = fit(spec, found, None, 5, 4, np.random.default_rng(0))
+    first = Data(found.points[:20], found.losses[:20], found.costs[:20], found.failed[:20])
+    rest = Data(found.points[20:], found.losses[20:], found.costs[20:], found.failed[20:])
+    grown = build(spec, first, samples).given(rest)
+    # The maps differ a little (they were fitted to twenty trials), so compare in the units of the user.
+    at = points[::3]
+    ours, theirs = (m.loss_output.location(m.loss_at(at)[0]) for m in (grown, models))
+    np.testing.assert_allclose(ours, theirs, rtol=0.02)
+
+
+def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
+    found, *_ = data(20)
+    failed = np.zeros(20, dtype=bool)
+    failed[[3, 7]] = True
+    losses = np.where(failed, np.nan, found.losses)
+    broken = Data(found.points, losses, np.where(failed, 0.0, found.costs), failed)
+    models = fitted(broken)
+    mean, _ = models.loss_at(broken.points)
+    assert np.isfinite(mean).all()
+    assert mean[3] > np.median(mean)
+    assert np.isfinite(models.seconds(broken.points)).all()
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        np.full(12, 0.5),
+        -np.linspace(1, 2, 12),
+        np.linspace(-1, 1, 12),
+        np.geomspace(1e-12, 1e12, 12),
+        np.zeros(12),
+    ],
+    ids=["constant", "negative", "both signs", "huge range", "zero"],
+)
+@pytest.mark.parametrize("warp", ["log", "none", "excess"])
+def test_odd_losses_give_finite_predictions(losses: np.ndarray, warp: str) -> None:
+    found, points, _, _ = data(12)
+    models = fitted(Data(points, losses, found.costs, found.failed), warp=warp)
+    mean, variance = models.loss_at(points)
+    predicted, std = models.loss_output.moments(mean, variance)
+    assert np.isfinite(predicted).all()
+    assert np.isfinite(std).all()
+
+
+def test_a_single_trial_is_enough_to_predict() -> None:
+    found, points, _, _ = data(1)
+    models = fitted(found)
+    assert np.isfinite(models.loss_at(points)[0]).all()
+    assert np.isfinite(models.seconds(points)).all()
+
+
+def test_one_walker_ensemble_goes_on_where_the_last_ended() -> None:
+    found, *_ = data(15)
+    spec = Spec((0,), 1)
+    _, walkers, samples = fit(spec, found, None, 3, 4, np.random.default_rng(0))
+    _, same, _ = fit(spec, found, walkers, 0, 4, np.random.default_rng(1))
+    np.testing.assert_array_equal(same.loss, walkers.loss)
+    assert all((sample == walkers.loss).all(axis=1).any() for sample in samples.loss)
+
+
+@pytest.mark.parametrize("warp", ["none", "log", "excess"])
+def test_outputs_are_standardised_monotone_and_invertible(warp: str) -> None:
+    y = np.exp(RNG.normal(size=200))
+    output = Output.fit(y, warp)  # type: ignore[arg-type]
+    t = output.forward(y)
+    assert t.mean() == pytest.approx(0.0, abs=1e-9)
+    assert t.std() == pytest.approx(1.0)
+    np.testing.assert_allclose(output.location(t), y, rtol=1e-9)
+    assert (np.diff(output.forward(np.sort(y))) > 0).all()
+
+
+@pytest.mark.parametrize("warp", ["none", "log", "excess"])
+def test_moments_are_those_of_transformed_gaussians(warp: str) -> None:
+    output = Output.fit(np.exp(RNG.normal(size=200)), warp)  # type: ignore[arg-type]
+    draws = output.location(RNG.normal(0.3, 0.2, 400_000))
+    mean, std = output.moments(np.array(0.3), np.array(0.04))
+    assert mean == pytest.approx(draws.mean(), rel=0.01)
+    assert std == pytest.approx(draws.std(), rel=0.02)
+
+
+def test_the_excess_warp_does_not_care_about_shift_and_scale() -> None:
+    y = np.exp(RNG.normal(size=50))
+    one, two = Output.fit(y, "excess"), Output.fit(7.0 * y - 30.0, "excess")
+    np.testing.assert_allclose(one.forward(y), two.forward(7.0 * y - 30.0), atol=1e-9)
