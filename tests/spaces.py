@@ -145,8 +145,8 @@ def values(hyperparameter: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def configuration_spaces(draw: Any) -> ConfigurationSpace:
-    """Up to four conditional hyperparameters, chained, and up to three forbidden clauses."""
+def configuration_spaces(draw: Any, max_clauses: int = 3) -> ConfigurationSpace:
+    """Up to four conditional hyperparameters, chained, and a few forbidden clauses."""
     from ConfigSpace.exceptions import ForbiddenValueError
 
     hyperparameters = [
@@ -168,7 +168,7 @@ def configuration_spaces(draw: Any) -> ConfigurationSpace:
     ]
     try:
         space.add(*conditions)
-        space.add(*(_clause(draw, order) for _ in range(draw(st.integers(0, 3)))))
+        space.add(*(_clause(draw, order) for _ in range(draw(st.integers(0, max_clauses)))))
         space.get_default_configuration()
     except (ForbiddenValueError, ValueError):  # ConfigSpace insists that its default be legal
         assume(False)

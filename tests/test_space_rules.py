@@ -66,13 +66,13 @@ def test_conditional_spaces_round_trip_exactly(theirs: ConfigurationSpace, seed:
                 space.encode(config, fidelity)
 
 
-@given(configuration_spaces())
-def test_what_configspace_samples_is_legal_and_comes_back(theirs: ConfigurationSpace) -> None:
+# Without clauses: the sampler of ConfigSpace 1.2.2 takes "forbidden <=" for ">=", against its own check, and may
+# then look for ever.
+@given(configuration_spaces(max_clauses=0))
+def test_what_configspace_samples_comes_back(theirs: ConfigurationSpace) -> None:
     space = Space(theirs)
     theirs.seed(1)
     for sample in theirs.sample_configuration(10):
-        if not is_legal_to_configspace(theirs, dict(sample)):
-            continue  # ConfigSpace 1.2.2 takes "forbidden <=" for ">=" while it samples, and here corrects itself
         config = {
             name: value.item() if isinstance(value, np.generic) else value for name, value in sample.items()
         }
