@@ -32,6 +32,7 @@ GROUPS: dict[str, dict[str, dict[str, Any]]] = {
     "default": {"default": {}},
     "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
     "warp": {"log": {"warp": "log"}, "none": {"warp": "none"}, "excess": {"warp": "excess"}},
+    "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {"drift": {"drift": True}, "equation 6": {"drift": False}},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
     "lengths": {"uniform": {"lengths": "uniform"}, "scaled": {"lengths": "scaled"}},

@@ -29,7 +29,7 @@ from fabolas.gp.kernels import (
     Sum,
     Trend,
     cost_basis,
-    loss_basis,
+    power_law_basis,
     scaled_length_prior,
 )
 from fabolas.gp.priors import Normal, Prior
@@ -45,7 +45,7 @@ class Spec:
 
     choices: tuple[int, ...]  # (d,) 0 numeric, m categories
     fidelities: int  # f
-    loss: Basis = loss_basis
+    loss: Basis = power_law_basis
     cost: Basis = cost_basis
     rank: int = 2
     mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
@@ -82,11 +82,16 @@ class Spec:
 
 
 def trend_features(basis: Basis, columns: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Points (n, D) -> (n, m): a constant and each fidelity's basis, standard deviation one of the targets'."""
+    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its squares, deviations as the targets'.
+
+    The squares bend what all configurations share: a cost that does not vanish with the size, for instance.
+    """
 
     def features(points: Array) -> Array:
         blocks = [np.ones((len(points), 1))]
-        blocks += [basis(points[:, column])[:, 1:] for column in columns]
+        for column in columns:
+            phi = basis(points[:, column])[:, 1:]
+            blocks += [phi, phi**2]
         return np.concatenate(blocks, axis=1)
 
     return features

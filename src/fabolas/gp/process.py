@@ -32,7 +32,7 @@ class Noise:
 
     columns: tuple[int, ...] = ()
     prior: Prior = LogHorseshoe(0.1)  # Klein et al. 2017, section 3.4
-    slope: Prior = Normal(1.0, 1.0)
+    slope: Prior = Normal(2.0, 2.0)
 
     @property
     def priors(self) -> tuple[Prior, ...]:

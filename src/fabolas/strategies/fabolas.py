@@ -8,6 +8,7 @@ import numpy as np
 
 from fabolas import effort as efforts
 from fabolas.acquisition.entropy import Form
+from fabolas.gp.kernels import loss_basis, power_law_basis
 from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
@@ -27,6 +28,8 @@ class Fabolas(ModelBased):
         representers: by `thompson` sampling or by expected `improvement`.
         maximizer: `candidates`, `direct` or `cma`.
         warp: of the loss, `log`, `excess` or `none`.
+        curve: how the (warped) loss falls towards the target: `power`, linearly in log-size, a power law under
+            a logarithm; or `paper`, quadratically, flat at the target.
         drift: whether smaller sizes may deviate from the paper's basis functions.
         noise_by_fidelity: whether noise may grow towards small sizes.
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
@@ -49,6 +52,7 @@ class Fabolas(ModelBased):
         representers: Literal["thompson", "improvement"] = "thompson",
         maximizer: Literal["candidates", "direct", "cma"] = "candidates",
         warp: Warp = "log",
+        curve: Literal["power", "paper"] = "power",
         drift: bool = True,
         noise_by_fidelity: bool = False,
         lengths: Lengths = "scaled",
@@ -61,6 +65,7 @@ class Fabolas(ModelBased):
         spec = Spec(
             space.choices,
             f,
+            loss=power_law_basis if curve == "power" else loss_basis,
             warp=warp,
             drift=drift,
             noise_by_fidelity=noise_by_fidelity,

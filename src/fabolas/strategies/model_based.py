@@ -136,15 +136,15 @@ class ModelBased:
         models = self._models(history)
         complete = np.flatnonzero(~history.failed)
         x = history.points[complete, : self.space.dim]
-        mean, variance = models.loss_at(self.region.at_target(x))
-        winner = int(np.argmin(mean))
+        # The expected loss, in the units of the loss: under a logarithm it grows with the uncertainty.
+        loss, std = models.loss_output.moments(*models.loss_at(self.region.at_target(x)))
+        winner = int(np.argmin(loss))
         same = complete[(x == x[winner]).all(axis=1)]
-        loss, std = models.loss_output.moments(mean[winner], variance[winner])
         full = (history.points[same, self.space.dim :] == 1.0).all(axis=1)
         return Incumbent(
             config=history.trials[complete[winner]].config,
-            loss=float(loss),
-            std=float(std),
+            loss=float(loss[winner]),
+            std=float(std[winner]),
             verified=bool(full.any()),
             trial_ids=tuple(history.trials[i].id for i in same),
         )
