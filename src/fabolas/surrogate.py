@@ -1,7 +1,8 @@
 """The paper's two models assembled: loss and log-cost over (x, u), each for K hyperparameter samples.
 
     loss      (theta k52(x, x')) * (prod_j phi_f(u_j)' S_j phi_f(u_j')  + drift) + trend     eq. 6 and two terms
-    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))          + trend     eq. 6 and one term
+    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))          + trend     eq. 6 and one term,
+              around a cost that is proportional to every fidelity
 
 The drift says how far the basis functions are to be trusted, the trend is what all configurations share
 (docs/decisions). Every strategy is this with other basis functions.
@@ -40,11 +41,25 @@ Lengths = Literal["uniform", "scaled"]
 
 
 @dataclass(frozen=True)
+class Work:
+    """How much is done at a fidelity: what a cost is in proportion to unless the data say otherwise.
+
+    Attributes:
+        log_shares: points (n, D) -> (n, f), log(value / target) of each fidelity.
+        ranges: (f,) log(target / lowest value) of each.
+    """
+
+    log_shares: Callable[[Array], Array]
+    ranges: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Spec:
     """How loss and cost depend on the point: what distinguishes one model-based strategy from another."""
 
     choices: tuple[int, ...]  # (d,) 0 numeric, m categories
     fidelities: int  # f
+    work: Work | None = None  # None: the cost is not expected to depend on the fidelities
     loss: Basis = power_law_basis
     cost: Basis = cost_basis
     rank: int = 2
@@ -63,13 +78,23 @@ class Spec:
     def loss_model(self) -> Model:
         """The GP prior over standardised, warped losses."""
         noise = Noise(self.columns) if self.noise_by_fidelity else Noise()
-        return Model(self._kernel(self.loss, self.drift), noise)
+        return Model(self._kernel(self.loss, self.drift, [2.0] * self.fidelities), noise)
 
     def cost_model(self) -> Model:
-        """The GP prior over standardised log-seconds."""
-        return Model(self._kernel(self.cost, drift=False), Noise())
+        """The GP prior over log-seconds less the log of the work.
 
-    def _kernel(self, basis: Basis, drift: bool) -> Kernel:
+        If cost is proportional to size^a, what is left is linear in log-size with slope a - 1, of which half is
+        taken as a standard deviation: from constant to quadratic within two.
+        """
+        ranges = self.work.ranges if self.work else (4.0,) * self.fidelities
+        slopes = [0.5 * logarithm for logarithm in ranges[: self.fidelities]]
+        return Model(self._kernel(self.cost, False, slopes), Noise())
+
+    def log_work(self, points: Array) -> Array:
+        """What is expected of log-seconds at the points up to a constant, (n,)."""
+        return self.work.log_shares(points).sum(axis=1) if self.work else np.zeros(len(points))
+
+    def _kernel(self, basis: Basis, drift: bool, slopes: list[float]) -> Kernel:
         prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
         kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
         if self.fidelities:
@@ -78,20 +103,20 @@ class Spec:
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
             kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))
-        return Sum((kernel, Trend(trend_features(basis, self.columns)))) if self.trend else kernel
+        return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
 
 
-def trend_features(basis: Basis, columns: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its squares, deviations as the targets'.
+def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) -> Callable[[Array], Array]:
+    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its squares times a standard deviation.
 
     The squares bend what all configurations share: a cost that does not vanish with the size, for instance.
     """
 
     def features(points: Array) -> Array:
         blocks = [np.ones((len(points), 1))]
-        for column in columns:
+        for column, slope in zip(columns, slopes, strict=True):
             phi = basis(points[:, column])[:, 1:]
-            blocks += [phi, phi**2]
+            blocks += [slope * phi, 0.5 * slope * phi**2]
         return np.concatenate(blocks, axis=1)
 
     return features
@@ -109,22 +134,27 @@ class Walkers:
 class Surrogate:
     """Both posteriors and the maps back to losses and seconds."""
 
+    spec: Spec
     loss: Posterior
     cost: Posterior
     loss_output: Output
-    cost_output: Output
+    log_cost_centre: float
 
     def seconds(self, points: Array) -> Array:
         """Predicted cost (m,): the median of each point, averaged over hyperparameters in log-seconds."""
         log_cost = self.cost.mean(self.cost.project(points)).mean(axis=0)
-        return self.cost_output.location(log_cost)
+        return self._seconds(points, log_cost)
 
     def seconds_at_most(self, points: Array) -> Array:
         """A cost (m,) that is exceeded with a probability of one in forty: two deviations above, in log-seconds."""
         at = self.cost.project(points)
         means = self.cost.mean(at)
         variance = self.cost.variance(at).mean(axis=0) + means.var(axis=0)
-        return self.cost_output.location(means.mean(axis=0) + 2.0 * np.sqrt(variance))
+        return self._seconds(points, means.mean(axis=0) + 2.0 * np.sqrt(variance))
+
+    def _seconds(self, points: Array, t: Array) -> Array:
+        # Beyond e^50 seconds a prediction only says "too long"; it must stay a number.
+        return np.exp(np.minimum(self.log_cost_centre + t + self.spec.log_work(points), 50.0))
 
     def loss_at(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss at the points, hyperparameters integrated out."""
@@ -135,11 +165,12 @@ class Surrogate:
     def given(self, data: Data) -> Surrogate:
         """The same models after further trials, hyperparameters and maps as they were."""
         losses, _ = data.targets(self.loss_output)
-        fine = data.costs > 0
+        timed = data.costs > 0
+        costs = data.log_costs(self.spec)[timed] - self.log_cost_centre
         return replace(
             self,
             loss=self.loss.condition(data.points, losses),
-            cost=self.cost.condition(data.points[fine], self.cost_output.forward(data.costs[fine])),
+            cost=self.cost.condition(data.points[timed], costs) if timed.any() else self.cost,
         )
 
     def awaiting(self, points: Array) -> Surrogate:
@@ -166,6 +197,12 @@ class Data:
         # Standardised: without a complete trial here, two deviations above the mean is bad enough.
         targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
         return targets, output
+
+    def log_costs(self, spec: Spec) -> Array:
+        """Log-seconds less the log of the work, (n,); NaN where the time is unknown."""
+        with np.errstate(divide="ignore"):
+            logarithm = np.where(self.costs > 0, np.log(self.costs), np.nan)
+        return logarithm - spec.log_work(self.points)
 
 
 def fit(
@@ -198,27 +235,29 @@ def build(spec: Spec, data: Data, samples: Walkers) -> Surrogate:
     """Both models given all the data and their hyperparameter samples."""
     targets = _targets(spec, data)
     return Surrogate(
+        spec,
         spec.loss_model().posterior(data.points, targets.losses, samples.loss),
         spec.cost_model().posterior(data.points[targets.timed], targets.costs, samples.cost),
         targets.loss_output,
-        targets.cost_output,
+        targets.log_cost_centre,
     )
 
 
 @dataclass(frozen=True)
 class _Targets:
     losses: Array  # (n,) standardised
-    costs: Array  # (m,) standardised log-seconds of the trials whose time is known
+    costs: Array  # (m,) centred log-seconds less log-work, of the trials whose time is known
     timed: BoolArray  # (n,) which these are
     loss_output: Output
-    cost_output: Output
+    log_cost_centre: float
 
 
 def _targets(spec: Spec, data: Data) -> _Targets:
     losses, loss_output = data.targets(None, spec.warp)
     timed = data.costs > 0
-    cost_output = Output.fit(data.costs[timed], "log")
-    return _Targets(losses, cost_output.forward(data.costs[timed]), timed, loss_output, cost_output)
+    costs = data.log_costs(spec)[timed]
+    centre = float(costs.mean()) if len(costs) else 0.0
+    return _Targets(losses, costs - centre, timed, loss_output, centre)
 
 
 def _walk(

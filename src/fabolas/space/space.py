@@ -179,6 +179,12 @@ class Space:
         sizes = [fidelity.values(u[..., j]) for j, fidelity in enumerate(self.fidelities.values())]
         return np.stack(sizes, axis=-1) if sizes else np.empty(u.shape)
 
+    def log_shares(self, points: Array) -> Array:
+        """log(value / target) of each fidelity, (m, d + f) -> (m, f): 0 at the target, less below it."""
+        targets = np.array([fidelity.high for fidelity in self.fidelities.values()], dtype=float)
+        logarithms: Array = np.log(self.fidelity_value(points[:, self.dim :]) / targets)
+        return logarithms
+
     def coordinate(self, name: str, value: float) -> float:
         """A size in the user's units, rounded if only whole ones exist, to its u; the target is exactly 1."""
         _check_names({name: value}, self.fidelities, "fidelity")

@@ -13,7 +13,7 @@ from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
 from fabolas.strategies.decide import Choice, Position, Rules, most_improving
-from fabolas.strategies.model_based import ModelBased
+from fabolas.strategies.model_based import ModelBased, work_of
 from fabolas.surrogate import Spec
 
 
@@ -44,7 +44,7 @@ class OnAllData(ModelBased):
         share: float,
         effort: float | None,
     ) -> None:
-        spec = Spec(space.choices, 0, warp=warp)
+        spec = Spec(space.choices, 0, work_of(space), warp=warp)
         initial = few(space.dim) if initial is None else initial
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
 

@@ -13,7 +13,7 @@ from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
 from fabolas.strategies.decide import Choice, Position, Rules, most_improving
-from fabolas.strategies.model_based import ModelBased
+from fabolas.strategies.model_based import ModelBased, work_of
 from fabolas.surrogate import Lengths, Spec
 
 
@@ -65,6 +65,7 @@ class Fabolas(ModelBased):
         spec = Spec(
             space.choices,
             f,
+            work_of(space),
             loss=power_law_basis if curve == "power" else loss_basis,
             warp=warp,
             drift=drift,

@@ -20,7 +20,13 @@ from fabolas.strategies.decide import (
     most_improving,
     most_informative,
 )
-from fabolas.surrogate import Data, Spec, Surrogate, Walkers
+from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
+
+
+def work_of(space: Space) -> Work:
+    """How much is done at each point of the space, for the model of the cost."""
+    smallest = np.zeros((1, space.dim + space.n_fidelities))
+    return Work(space.log_shares, tuple(float(-share) for share in space.log_shares(smallest)[0]))
 
 
 class ModelBased:
@@ -56,7 +62,7 @@ class ModelBased:
         self.space = space
         self.spec = spec
         self.rules = rules
-        self.initial = design.count(space.dim) if initial is None else initial
+        self.initial = design.count(space) if initial is None else initial
         self.share = share
         self.effort = effort
         self._design: Array | None = None  # (k, D)

@@ -15,7 +15,7 @@ from fabolas.outputs import Warp
 from fabolas.space import Space
 from fabolas.strategies.bayesian import few
 from fabolas.strategies.decide import Rules
-from fabolas.strategies.model_based import ModelBased
+from fabolas.strategies.model_based import ModelBased, work_of
 from fabolas.surrogate import Spec
 
 # The function of an auxiliary task is L[t, 0] times the target's plus a part of its own, in units of the target's
@@ -70,6 +70,7 @@ class Mtbo(ModelBased):
         spec = Spec(
             space.choices,
             min(T - 1, 1),  # the tasks differ in the first fidelity
+            work_of(space),
             loss=basis,
             cost=basis,
             rank=T,
