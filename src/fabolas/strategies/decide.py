@@ -23,7 +23,7 @@ Price = Literal["time", "cost", "none"]
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 SPARES = 3  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # candidates that these are chosen from
-NIL = 1e-3  # nats; less than this is the error of counting, and teaches nothing
+NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Choice:
-    """A point (D,), its predicted cost in seconds and the information expected of it in nats.
+    """A point to evaluate.
 
     Attributes:
+        point: (D,).
+        seconds: its predicted cost.
+        information: nats, the most that any point was expected to give, whatever its cost.
         spare: (b, D) further points, worth evaluating where there is no time to think again.
     """
 
@@ -149,29 +152,24 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     representers = Representers.of(surrogate.loss, _representers(position, configurations, rng))
     draws = Draws.of(representers, effort.samples, rng)
 
-    def worth(information: Information) -> Callable[[Array], Array]:
-        def value(points: Array) -> Array:
-            seconds = surrogate.seconds(points)
-            allowed = region.legal(points) & position.allows(seconds)
-            value = information(points).mean(axis=0) / rules.divisor(seconds, position.overhead)
-            return np.where(allowed, value, -np.inf)
-
-        return value
+    def worth(points: Array, information: Array) -> Array:
+        seconds = surrogate.seconds(points)
+        allowed = region.legal(points) & position.allows(seconds)
+        return np.where(allowed, information / rules.divisor(seconds, position.overhead), -np.inf)
 
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
-    screened = worth(by_moments(representers, draws, rules.form))(candidates)
-    order = np.argsort(-screened, kind="stable")
+    screened = by_moments(representers, draws, rules.form)(candidates).mean(axis=0)
+    values = worth(candidates, screened)
+    order = np.argsort(-values, kind="stable")
     if effort.counted:
         count = _information(representers, draws, effort, rules)
-        best = _maximise(worth(count), candidates[order[: effort.counted]], position, rng)
-        seconds, spare = surrogate.seconds(best[None]), np.empty((0, len(best)))
-        information = count(best[None]).mean(axis=0)
+        start = candidates[order[: effort.counted]]
+        best = _maximise(lambda points: worth(points, count(points).mean(axis=0)), start, position, rng)
+        spare = candidates[:0]
     else:
-        chosen = _apart(representers, candidates[order[:SHORTLIST]], screened[order[:SHORTLIST]])
+        chosen = _apart(representers, candidates[order[:SHORTLIST]], values[order[:SHORTLIST]])
         best, spare = candidates[order[chosen[0]]], candidates[order[chosen[1:]]]
-        seconds = surrogate.seconds(best[None])
-        information = screened[order[0]] * rules.divisor(seconds, position.overhead)
-    return Choice(best, float(seconds[0]), float(information[0]), spare)
+    return Choice(best, float(surrogate.seconds(best[None])[0]), float(screened.max()), spare)
 
 
 def most_improving(position: Position, rng: np.random.Generator) -> Choice:
