@@ -43,7 +43,7 @@ class Effort:
             level=level,
             steps=between(2, 12),
             every=max(1, round(n / between(5, 100))),
-            K=between(4, 8),
+            K=between(4 if n < 500 else 3, 8),
             representers=between(16, 40),
             samples=between(64, 192),
             outcomes=3 if level < 0.5 else 5,

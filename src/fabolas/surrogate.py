@@ -37,6 +37,10 @@ from fabolas.gp.priors import Normal, Prior
 from fabolas.gp.process import Model, Noise, Posterior
 from fabolas.outputs import Output, Warp
 
+# So many trials, drawn anew for every fit, determine a dozen hyperparameters; with more, each step of the walkers
+# only becomes dearer. The posterior process is always given all trials.
+ENOUGH = 250
+
 Lengths = Literal["uniform", "scaled"]
 
 
@@ -142,8 +146,7 @@ class Surrogate:
 
     def seconds(self, points: Array) -> Array:
         """Predicted cost (m,): the median of each point, averaged over hyperparameters in log-seconds."""
-        log_cost = self.cost.mean(self.cost.project(points)).mean(axis=0)
-        return self._seconds(points, log_cost)
+        return self._seconds(points, self.cost.mean_of(points).mean(axis=0))
 
     def seconds_at_most(self, points: Array) -> Array:
         """A cost (m,) that is exceeded with a probability of one in forty: two deviations above, in log-seconds."""
@@ -223,11 +226,13 @@ def fit(
     """
     targets = _targets(spec, data)
     before = (walkers.loss, walkers.cost) if walkers else (None, None)
+    costed = data.points[targets.timed]
     moved = Walkers(
         _walk(spec.loss_model(), data.points, targets.losses, before[0], steps, rng),
-        _walk(spec.cost_model(), data.points[targets.timed], targets.costs, before[1], steps, rng),
+        _walk(spec.cost_model(), costed, targets.costs, before[1], steps, rng),
     )
-    samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, K, rng))
+    # Of the cost only an average is used: half as many samples do.
+    samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, max(2, K // 2), rng))
     return build(spec, data, samples), moved, samples
 
 
@@ -265,6 +270,9 @@ def _walk(
 ) -> Array:
     if walkers is not None and steps <= 0:
         return walkers
+    if len(y) > ENOUGH:
+        chosen = rng.choice(len(y), ENOUGH, replace=False)
+        points, y = points[chosen], y[chosen]
     log_density = model.log_density(points, y)
     if walkers is None:
         count = mcmc.walkers_for(len(model.priors))

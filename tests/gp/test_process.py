@@ -48,6 +48,15 @@ def test_posterior_mean_and_covariance_are_scikit_learns() -> None:
     )
 
 
+def test_a_mean_alone_is_the_mean_of_the_posterior() -> None:
+    P, y = data(20)
+    posterior = MODEL.posterior(P, y, thetas(MODEL, 3)).condition(P[:1] + 0.01, np.array([0.3]))
+    A = np.random.default_rng(1).random((6, 3))
+    np.testing.assert_allclose(
+        posterior.mean_of(A), posterior.mean(posterior.project(A)), rtol=1e-6, atol=1e-8
+    )
+
+
 def test_the_evidence_is_scikit_learns_plus_the_prior() -> None:
     posterior, reference, P, y = sklearn_pair()
     model = posterior.model
@@ -71,8 +80,9 @@ def test_the_evidence_is_the_density_of_a_multivariate_normal() -> None:
 
 def test_impossible_hyperparameters_have_no_density_and_do_not_disturb_the_others() -> None:
     P, y = data(12)
-    theta = thetas(MODEL, 3)
-    f = MODEL.log_density(P, y)
+    model = Spec((0, 0), 1, lengths="uniform").loss_model()
+    theta = thetas(model, 3)
+    f = model.log_density(P, y)
     before = f(theta)
     theta[1, 0] = 99.0  # outside the uniform prior
     after = f(theta)

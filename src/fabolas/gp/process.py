@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrsm
 
 from fabolas._types import Array, BoolArray
@@ -127,6 +129,22 @@ class Posterior:
         kernel_theta, _ = self.model.split(self.theta)
         cross = self.model.kernel.between(self.points, points)(kernel_theta)
         return Projection(points, _solve(self.L, cross))
+
+    @cached_property
+    def alpha(self) -> Array:
+        """(K, n) K^-1 y: with it a mean is one product with the cross-kernel; a projection is n times that."""
+        columns = [
+            solve_triangular(L, beta, lower=True, trans=1, check_finite=False)
+            for L, beta in zip(self.L, self.beta, strict=True)
+        ]
+        return np.array(columns)
+
+    def mean_of(self, points: Array) -> Array:
+        """The mean (K, m) at points of which nothing else is wanted."""
+        kernel_theta, _ = self.model.split(self.theta)
+        cross = self.model.kernel.between(points, self.points)(kernel_theta)
+        mean: Array = (cross @ self.alpha[:, :, None])[..., 0]
+        return mean
 
     def mean(self, at: Projection) -> Array:
         """(K, m)."""

@@ -22,7 +22,7 @@ Price = Literal["time", "cost", "none"]
 
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 SPARES = 3  # further points that a hurried decision leaves for the next
-SHORTLIST = 24  # candidates that these are chosen from
+SHORTLIST = 24  # how many of the best are looked at more closely
 NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
 
@@ -105,7 +105,7 @@ class Position:
     ) -> Position:
         """The position after trials of these configurations (n, d)."""
         once = np.unique(tried, axis=0)
-        mean, _ = surrogate.loss_at(region.at_target(once))
+        mean = surrogate.loss.mean_of(region.at_target(once)).mean(axis=0)
         return cls(region, surrogate, once[np.argsort(mean)], overhead, affordable, effort, rules)
 
     def allows(self, seconds: Array) -> BoolArray:

@@ -13,6 +13,7 @@ from fabolas.space import Space
 from fabolas.strategies.base import Proposal
 from fabolas.strategies.decide import (
     NIL,
+    SHORTLIST,
     Choice,
     Position,
     Region,
@@ -142,15 +143,18 @@ class ModelBased:
         models = self._models(history)
         complete = np.flatnonzero(~history.failed)
         x = history.points[complete, : self.space.dim]
+        target = self.region.at_target(x)
+        short = np.argsort(models.loss.mean_of(target).mean(axis=0), kind="stable")[:SHORTLIST]
         # The expected loss, in the units of the loss: under a logarithm it grows with the uncertainty.
-        loss, std = models.loss_output.moments(*models.loss_at(self.region.at_target(x)))
-        winner = int(np.argmin(loss))
+        losses, stds = models.loss_output.moments(*models.loss_at(target[short]))
+        best = int(np.argmin(losses))
+        winner = int(short[best])
         same = complete[(x == x[winner]).all(axis=1)]
         full = (history.points[same, self.space.dim :] == 1.0).all(axis=1)
         return Incumbent(
             config=history.trials[complete[winner]].config,
-            loss=float(loss[winner]),
-            std=float(std[winner]),
+            loss=float(losses[best]),
+            std=float(stds[best]),
             verified=bool(full.any()),
             trial_ids=tuple(history.trials[i].id for i in same),
         )
