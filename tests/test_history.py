@@ -87,7 +87,7 @@ def test_a_trial_is_either_complete_with_a_loss_or_failed_with_a_reason() -> Non
         Trial(suggestion(), "failed", None, 1.0)
     with pytest.raises(ValueError, match=">= 0"):
         Trial(suggestion(), "failed", None, -1.0, error="boom")
-    with pytest.raises(ValueError, match="'complete' or 'failed'"):
+    with pytest.raises(ValueError, match="'complete', 'failed' or 'lost'"):
         Trial(suggestion(), "running", None, 1.0)  # type: ignore[arg-type]
 
 

@@ -164,8 +164,9 @@ def test_many_failures_in_a_row_end_the_run_and_leave_the_record(tmp_path: Path)
         raise OSError("disk full")
 
     calls: list[int] = []
-    with pytest.raises(RuntimeError, match=r"3 evaluations in a row failed .*OSError: disk full"):
-        minimize(broken, max_trials=100, max_failures=3, storage=tmp_path / "study.db")
+    with pytest.warns(RuntimeWarning, match=r"3 evaluations in a row failed .*OSError: disk full"):
+        result = minimize(broken, max_trials=100, max_failures=3, storage=tmp_path / "study.db")
+    assert result.predicted_loss == 0.5
     with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
         assert [trial.status for trial in study.trials] == [
             "failed",
@@ -174,6 +175,14 @@ def test_many_failures_in_a_row_end_the_run_and_leave_the_record(tmp_path: Path)
             "failed",
             "failed",
         ]
+
+
+def test_a_run_that_never_completes_a_trial_ends_with_an_error() -> None:
+    def broken(config: dict[str, Any], size: int) -> float:
+        raise OSError("disk full")
+
+    with pytest.raises(RuntimeError, match=r"4 evaluations in a row failed .*OSError: disk full"):
+        minimize(broken, max_trials=100, max_failures=4)
 
 
 def test_ctrl_c_returns_the_result_so_far() -> None:
@@ -185,7 +194,7 @@ def test_ctrl_c_returns_the_result_so_far() -> None:
 
     calls: list[int] = []
     result = minimize(interrupted, max_trials=100)
-    assert [trial.status for trial in result.trials] == ["complete", "complete", "failed"]
+    assert [trial.status for trial in result.trials] == ["complete", "complete", "lost"]
     assert (result.trials[2].error or "").startswith("interrupted")
     assert result.incumbent is not None
 
@@ -295,7 +304,7 @@ fabolas.minimize(objective, space, {"size": (10, 1000)}, max_trials=9, strategy=
     resumed = minimize(costly, max_trials=9, storage=path, overhead=0.0)
     straight = minimize(costly, max_trials=9, overhead=0.0)
     assert [t.config for t in resumed.trials] == [t.config for t in straight.trials]
-    assert [t.id for t in resumed.trials if t.status == "failed"] == [3]
+    assert [t.id for t in resumed.trials if t.status == "lost"] == [3]
 
 
 def shown(terminal: bool) -> str:

@@ -229,7 +229,7 @@ def test_a_second_process_is_told_who_has_the_file_and_a_killed_one_leaves_it_fr
         assert [trial.id for trial in study.trials] == [0, 1, 2, 3]
         assert [trial.status for trial in study.trials] == ["complete"] * 3 + ["failed"]
         assert study.trials[3].error is not None
-        assert study.trials[3].error.startswith("lost: ")
+        assert study.trials[3].error.startswith("the study was closed")
         assert study.ask().id == 4
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -183,12 +183,12 @@ def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_
     with Study(space, strategy=Walk(space), storage=tmp_path / "study.db") as s:
         trial = s.trials[-1]
         assert trial.suggestion == lost
-        assert (trial.status, trial.cost) == ("failed", 3.0)  # what it was predicted to cost
+        assert (trial.status, trial.cost) == ("lost", 3.0)  # what it was predicted to cost
         assert trial.error is not None
-        assert trial.error.startswith("lost: ")
+        assert trial.error.startswith("the study was closed")
         assert s.seed == 0
         assert s.spent == pytest.approx(1.0 + 0.5 + 3.0 + 0.5)
-        with pytest.raises(ValueError, match=r"already ended \(failed: lost"):
+        with pytest.raises(ValueError, match=r"already ended \(lost: the study"):
             s.tell(lost, 0.5)
         assert s.ask().id == 2
 
@@ -282,7 +282,11 @@ def test_bad_input_to_tell_is_a_sentence_and_changes_nothing(tmp_path: Path) -> 
 def test_bad_input_to_a_study_is_a_sentence_and_makes_no_file(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
-        (ValueError, "no strategy 'fabulas'; choose one of fabolas, random", {"strategy": "fabulas"}),
+        (
+            ValueError,
+            "no strategy 'fabulas'; choose one of fabolas, mtbo, es, ei, hyperband, random",
+            {"strategy": "fabulas"},
+        ),
         (TypeError, "strategy must be one of", {"strategy": 3}),
         (TypeError, "'random' has no option overheat; it has no options", {"overheat": 1}),
         (ValueError, "seed must be a whole number >= 0, got -1", {"seed": -1}),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray
 
 SHARE = 0.1  # of the time, for thinking
 
@@ -41,8 +41,8 @@ class Effort:
         # A step of MCMC is cubic in n. Its results change ever less as n grows, so it may come ever more seldom.
         return cls(
             level=level,
-            steps=between(2, 12),
-            every=max(1, round(n / between(5, 100))),
+            steps=between(3, 12),
+            every=max(1, round(n / between(8, 100))),
             K=between(4 if n < 500 else 3, 8),
             representers=between(16, 40),
             samples=between(64, 192),
@@ -62,7 +62,13 @@ def seconds(level: Array | float, n: Array | float) -> Array:
 
 
 def choose(
-    thinking: Array, efforts: Array, costs: Array, next_cost: float, n: int, share: float = SHARE
+    thinking: Array,
+    efforts: Array,
+    costs: Array,
+    next_cost: float,
+    n: int,
+    share: float = SHARE,
+    decided: BoolArray | None = None,
 ) -> float | None:
     """The level at which thinking keeps to its share of the time, from the record alone.
 
@@ -77,6 +83,7 @@ def choose(
         next_cost: predicted cost of the trial being decided.
         n: trials so far.
         share: of the time, for thinking.
+        decided: (m,) which suggestions took a decision, and so tell how fast the machine is; None for all.
 
     Returns:
         From 0 (least) to 1 (full); None where even the least is more than the share allows.
@@ -87,10 +94,10 @@ def choose(
     allowance = ratio * next_cost - debt
     if allowance <= 0.0:
         return None
-    past = np.arange(float(len(thinking)))[window]
-    thought = thinking[window] > 0.0
-    relative = thinking[window][thought] / seconds(efforts[window], past)[thought]
-    machine = float(np.median(relative)) if thought.any() else 1.0
+    thought = thinking > 0.0 if decided is None else decided & (thinking > 0.0)
+    past = np.flatnonzero(thought)[window]
+    relative = thinking[past] / seconds(efforts[past], past.astype(float))
+    machine = float(np.median(relative)) if len(past) else 1.0
     least, full = machine * seconds(0.0, n), machine * seconds(1.0, n)
     level = float(np.log(allowance / least) / np.log(full / least))
     return None if level < 0.0 else min(level, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray
 
-Status = Literal["complete", "failed"]
+Status = Literal["complete", "failed", "lost"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,9 @@ class Outcome:
 class Trial:
     """A suggestion that has ended, with a loss or with the reason why there is none.
 
+    A trial has failed if the evaluation did; it is lost if nobody waited for it: the process ended, or the user
+    interrupted it. A failure says something about its configuration, a loss of this kind nothing.
+
     A failed trial has ``loss=None`` and an ``error``; its cost is 0 only where nobody knows how long it ran.
     """
 
@@ -94,15 +97,17 @@ class Trial:
                 raise ValueError(f"a complete trial has no error, got {self.error!r}; make it a failed one")
             object.__setattr__(self, "loss", as_loss(self.loss))
             object.__setattr__(self, "cost", as_cost(self.cost))
-        elif self.status == "failed":
+        elif self.status in ("failed", "lost"):
             if self.loss is not None:
-                raise ValueError(f"a failed trial has loss=None, got {self.loss}; keep other numbers in info")
+                raise ValueError(
+                    f"a {self.status} trial has loss=None, got {self.loss}; keep other numbers in info"
+                )
             if not self.error:
-                raise ValueError("a failed trial needs its reason as error, got none")
+                raise ValueError(f"a {self.status} trial needs its reason as error, got none")
             if not (math.isfinite(self.cost) and self.cost >= 0):
-                raise ValueError(f"the cost of a failed trial must be seconds >= 0, got {self.cost}")
+                raise ValueError(f"the cost of a {self.status} trial must be seconds >= 0, got {self.cost}")
         else:
-            raise ValueError(f"status must be 'complete' or 'failed', got {self.status!r}")
+            raise ValueError(f"status must be 'complete', 'failed' or 'lost', got {self.status!r}")
         object.__setattr__(self, "info", as_info(self.info))
 
     @property
@@ -183,7 +188,7 @@ class History:
 
     @cached_property
     def losses(self) -> Array:
-        """(n,) The losses, NaN where the trial failed."""
+        """(n,) The losses, NaN where there is none."""
         return _read_only(
             np.array([math.nan if t.loss is None else t.loss for t in self.trials], dtype=float)
         )
@@ -197,6 +202,20 @@ class History:
     def failed(self) -> BoolArray:
         """(n,) Whether the trial failed."""
         flags = np.array([trial.status == "failed" for trial in self.trials], dtype=bool)
+        flags.flags.writeable = False
+        return flags
+
+    @cached_property
+    def lost(self) -> BoolArray:
+        """(n,) Whether the trial was lost."""
+        flags = np.array([trial.status == "lost" for trial in self.trials], dtype=bool)
+        flags.flags.writeable = False
+        return flags
+
+    @cached_property
+    def complete(self) -> BoolArray:
+        """(n,) Whether there is a loss."""
+        flags = ~(self.failed | self.lost)
         flags.flags.writeable = False
         return flags
 

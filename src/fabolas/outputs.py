@@ -12,61 +12,80 @@ from fabolas._types import Array
 Warp = Literal["none", "log", "excess"]
 
 
+HUGE = 1e100  # what a loss is held within, so that its square is still a number
+
+
 @dataclass(frozen=True)
 class Output:
     """A monotone map from measured values y to standardised targets t = (w(y) - centre) / scale.
 
-    Warps: `none`, w = y; `log`, w = log y; `excess`, w = log(y - lowest + offset), which works for losses of any
-    sign and treats a loss the same whatever constant is added to it or factor it is multiplied by.
+    Warps: `none`, w = y; `log`, w = log(y + shift) with shift zero unless a loss is exactly zero; `excess`,
+    w = log(y - lowest + offset), which treats a loss the same whatever constant is added to it or factor it is
+    multiplied by.
     """
 
     warp: Warp
     centre: float
     scale: float
     shift: float = 0.0  # added to y before the logarithm
+    floor: float = 0.0  # what the logarithm's argument is held above
 
     @classmethod
     def fit(cls, y: Array, warp: Warp = "none") -> Output:
-        """The map that gives y (n,) zero mean and unit spread. `log` needs positive values, else it is `none`."""
-        y = np.asarray(y, dtype=float)
+        """The map that gives y (n,) zero mean and unit spread.
+
+        A logarithm is of ratios: with losses below zero there are none, and `log` is `none`. A loss of exactly
+        zero, an error rate on few rows, counts as half the smallest one above it.
+        """
+        y = _held(y)
         shift = 0.0
-        if warp == "log" and y.min() <= 0.0:
+        if warp == "log" and (y.min() < 0.0 or y.max() <= 0.0):
             warp = "none"
-        if warp == "excess":
+        elif warp == "log" and y.min() == 0.0:
+            shift = 0.5 * float(y[y > 0.0].min())
+        elif warp == "excess":
             spread = float(np.median(y) - y.min())
-            if spread <= 0.0:
-                warp = "none"
-            else:
-                shift = 0.1 * spread - float(y.min())
-        warped = _warped(y, warp, shift)
+            warp, shift = ("excess", 0.1 * spread - float(y.min())) if spread > 0.0 else ("none", 0.0)
+        # A later value below all that were seen must not send the logarithm to minus infinity.
+        floor = 0.1 * float(y.min() + shift) if warp != "none" else 0.0
+        warped = _warped(y, warp, shift, floor)
         scale = float(warped.std())
         # A constant has no spread to standardise; below rounding error of its own size it is one.
         if not scale > 1e-12 * (1.0 + float(np.abs(warped).max())):
             scale = 1.0
-        return cls(warp, float(warped.mean()), scale, shift)
+        return cls(warp, float(warped.mean()), scale, shift, floor)
 
     def forward(self, y: Array) -> Array:
         """y -> t, any shape."""
-        return (_warped(np.asarray(y, dtype=float), self.warp, self.shift) - self.centre) / self.scale
+        return (_warped(_held(y), self.warp, self.shift, self.floor) - self.centre) / self.scale
 
     def location(self, t: Array) -> Array:
         """t -> y: the inverse map, hence the median of y when t is the median of a Gaussian."""
         w = self.centre + self.scale * np.asarray(t, dtype=float)
-        return w if self.warp == "none" else np.exp(w) - self.shift
+        return w if self.warp == "none" else np.exp(np.minimum(w, _LARGEST)) - self.shift
 
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of y when t is Gaussian (lognormal moments under a logarithm)."""
         w, v = self.centre + self.scale * mean, self.scale**2 * variance
         if self.warp == "none":
             return w, np.sqrt(v)
-        # A huge variance in log space has astronomical moments; beyond this they only mean "not known".
-        v = np.minimum(v, 8.0)
-        expected = np.exp(w + 0.5 * v)
+        # Moments of a lognormal with a large variance are made by its far tail; beyond one they only mean
+        # "not known", and that is said by a deviation larger than the mean.
+        v = np.minimum(v, 1.0)
+        expected = np.exp(np.minimum(w + 0.5 * v, _LARGEST))
         return expected - self.shift, expected * np.sqrt(np.expm1(v))
 
 
-def _warped(y: Array, warp: Warp, shift: float) -> Array:
+_LARGEST = float(np.log(HUGE)) + 10.0
+
+
+def _held(y: Array) -> Array:
+    held: Array = np.clip(np.asarray(y, dtype=float), -HUGE, HUGE)
+    return held
+
+
+def _warped(y: Array, warp: Warp, shift: float, floor: float) -> Array:
     if warp == "none":
         return y
-    # A later value below what the map was fitted on must not break it: the logarithm is held at a tiny excess.
-    return np.log(np.maximum(y + shift, 1e-12 * max(abs(shift), 1e-300)))
+    logarithm: Array = np.log(np.maximum(y + shift, max(floor, 1e-300)))
+    return logarithm

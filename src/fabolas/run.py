@@ -3,6 +3,7 @@
 import inspect
 import textwrap
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,13 +114,20 @@ class _Run:
                         self._trajectory.append((self._elapsed(), self._incumbent))
                     failures = failures + 1 if trial.status == "failed" else 0
                     if failures >= self._max_failures:
-                        raise RuntimeError(_too_many(failures, trial))
+                        self._give_up(failures, trial)
+                        break
             except KeyboardInterrupt:
                 for suggestion in study.pending:
-                    study.fail(suggestion, "interrupted: Ctrl-C while it was running")
+                    study.lose(suggestion, "interrupted: Ctrl-C while it was running")
                 self._update(report)
         trajectory = tuple(self._trajectory)
         return Result(self._incumbent, study.trials, trajectory, self._elapsed(), study.thinking, study.seed)
+
+    def _give_up(self, failures: int, last: Trial) -> None:
+        """An error if nothing was ever found; else a warning, and the result so far."""
+        if not self._study.history.complete.any():
+            raise RuntimeError(_too_many(failures, last))
+        warnings.warn(_too_many(failures, last), RuntimeWarning, stacklevel=4)
 
     def _step(self, report: Report) -> Trial:
         study = self._study

@@ -201,6 +201,20 @@ class Study:
             Trial(own, "failed", None, self._cost(own, cost, now), error=error or "no reason given")
         )
 
+    def lose(self, suggestion: Suggestion | int, reason: str) -> Trial:
+        """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
+
+        Args:
+            suggestion: What ``ask`` gave, or its id.
+            reason: Why, in words.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended.
+        """
+        now = self._clock()
+        own = self._find(suggestion)
+        return self._end(Trial(own, "lost", None, self._cost(own, None, now), error=reason))
+
     def incumbent(self) -> Incumbent | None:
         """The evaluated configuration with the lowest predicted loss at the target; None before one."""
         with self._thinking():
@@ -279,8 +293,8 @@ class Study:
 
 
 def _lost(suggestion: Suggestion) -> Trial:
-    reason = "lost: the study was closed, or its process ended, before an outcome was told"
-    return Trial(suggestion, "failed", None, suggestion.predicted_cost or 0.0, error=reason)
+    reason = "the study was closed, or its process ended, before an outcome was told"
+    return Trial(suggestion, "lost", None, suggestion.predicted_cost or 0.0, error=reason)
 
 
 def _storage_of(storage: str | Path | Storage | None) -> Storage:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from fabolas._types import Array, BoolArray
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp import mcmc
 from fabolas.gp.kernels import (
     LENGTH_PRIOR,
@@ -74,6 +74,14 @@ class Spec:
     noise_by_fidelity: bool = False
     lengths: Lengths = "scaled"
 
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("warp", self.warp, ("log", "excess", "none")),
+            ("lengths", self.lengths, ("scaled", "uniform")),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
+
     @property
     def columns(self) -> tuple[int, ...]:
         """The fidelities' columns of a point."""
@@ -111,16 +119,18 @@ class Spec:
 
 
 def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) -> Callable[[Array], Array]:
-    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its squares times a standard deviation.
+    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its powers times standard deviations.
 
-    The squares bend what all configurations share: a cost that does not vanish with the size, for instance.
+    The powers bend what all configurations share: a cost that does not vanish with the size, an error that no
+    amount of data removes. Ever smaller, they are a smooth function that nobody can be sure to know beyond the
+    sizes seen.
     """
 
     def features(points: Array) -> Array:
         blocks = [np.ones((len(points), 1))]
         for column, slope in zip(columns, slopes, strict=True):
             phi = basis(points[:, column])[:, 1:]
-            blocks += [slope * phi, 0.5 * slope * phi**2]
+            blocks += [slope * 0.5 ** (power - 1) * phi**power for power in (1, 2, 3, 4)]
         return np.concatenate(blocks, axis=1)
 
     return features
@@ -168,7 +178,7 @@ class Surrogate:
     def given(self, data: Data) -> Surrogate:
         """The same models after further trials, hyperparameters and maps as they were."""
         losses, _ = data.targets(self.loss_output)
-        timed = data.costs > 0
+        timed = data.timed
         costs = data.log_costs(self.spec)[timed] - self.log_cost_centre
         return replace(
             self,
@@ -183,7 +193,11 @@ class Surrogate:
 
 @dataclass(frozen=True)
 class Data:
-    """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad, its cost real."""
+    """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad.
+
+    Its cost says when it failed, not what an evaluation takes, so the cost model does not see it: a region that
+    crashes at once would look free.
+    """
 
     points: Array  # (n, D)
     losses: Array  # (n,) anything where failed
@@ -200,6 +214,11 @@ class Data:
         # Standardised: without a complete trial here, two deviations above the mean is bad enough.
         targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
         return targets, output
+
+    @property
+    def timed(self) -> BoolArray:
+        """(n,) Which costs are those of an evaluation."""
+        return (self.costs > 0) & ~self.failed
 
     def log_costs(self, spec: Spec) -> Array:
         """Log-seconds less the log of the work, (n,); NaN where the time is unknown."""
@@ -226,10 +245,10 @@ def fit(
     """
     targets = _targets(spec, data)
     before = (walkers.loss, walkers.cost) if walkers else (None, None)
-    costed = data.points[targets.timed]
+    costed, columns = data.points[targets.timed], list(spec.columns)
     moved = Walkers(
-        _walk(spec.loss_model(), data.points, targets.losses, before[0], steps, rng),
-        _walk(spec.cost_model(), costed, targets.costs, before[1], steps, rng),
+        _walk(spec.loss_model(), data.points, targets.losses, columns, before[0], steps, rng),
+        _walk(spec.cost_model(), costed, targets.costs, columns, before[1], steps, rng),
     )
     # Of the cost only an average is used: half as many samples do.
     samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, max(2, K // 2), rng))
@@ -259,19 +278,25 @@ class _Targets:
 
 def _targets(spec: Spec, data: Data) -> _Targets:
     losses, loss_output = data.targets(None, spec.warp)
-    timed = data.costs > 0
+    timed = data.timed
     costs = data.log_costs(spec)[timed]
     centre = float(costs.mean()) if len(costs) else 0.0
     return _Targets(losses, costs - centre, timed, loss_output, centre)
 
 
 def _walk(
-    model: Model, points: Array, y: Array, walkers: Array | None, steps: int, rng: np.random.Generator
+    model: Model,
+    points: Array,
+    y: Array,
+    columns: list[int],
+    walkers: Array | None,
+    steps: int,
+    rng: np.random.Generator,
 ) -> Array:
     if walkers is not None and steps <= 0:
         return walkers
     if len(y) > ENOUGH:
-        chosen = rng.choice(len(y), ENOUGH, replace=False)
+        chosen = _enough(points[:, columns], rng)
         points, y = points[chosen], y[chosen]
     log_density = model.log_density(points, y)
     if walkers is None:
@@ -283,6 +308,13 @@ def _walk(
     mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
     walkers = mcmc.gather(log_density, model.priors, walkers, mode, rng)
     return mcmc.sample(log_density, walkers, steps, rng)
+
+
+def _enough(u: Array, rng: np.random.Generator) -> IntArray:
+    """The trials (m,) that hyperparameters are fitted to: at least half the largest, which are few, then any."""
+    largest = np.argsort(-u.sum(axis=1), kind="stable")[: ENOUGH // 2]
+    others = np.setdiff1d(np.arange(len(u)), largest)
+    return np.concatenate([largest, rng.choice(others, ENOUGH - len(largest), replace=False)])
 
 
 def _some(walkers: Array, K: int, rng: np.random.Generator) -> Array:

@@ -40,8 +40,15 @@ def test_draws_by_improvement_follow_its_density() -> None:
 
 def test_neighbours_stay_in_the_cube_and_half_move_in_one_coordinate() -> None:
     centre = np.array([[0.01, 0.5, 0.99]])
-    near = neighbourhood(centre, 1000, (0.2, 0.05), np.random.default_rng(0))
+    near = neighbourhood(centre, 1000, (0.2, 0.05), (0, 0, 0), np.random.default_rng(0))
     assert near.min() >= 0
     assert near.max() <= 1
     moved = (near != centre).sum(axis=1)
     assert 0.4 < np.mean(moved == 1) < 0.6
+
+
+def test_every_category_is_a_neighbour() -> None:
+    near = neighbourhood(np.array([[0.05, 0.5]]), 2000, (0.05,), (10, 0), np.random.default_rng(0))
+    categories = np.bincount(np.floor(near[:, 0] * 10).astype(int), minlength=10)
+    assert (categories[1:] > 20).all()
+    assert categories[0] > 1000

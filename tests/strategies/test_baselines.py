@@ -103,7 +103,7 @@ def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_c
     one = np.concatenate([np.full((3, 2), 0.5), strategy.tasks], axis=1)
     offset = model.kernel.between(one, one)(theta)[:, 0, 0] - np.exp(theta[:, 2])  # what the trend adds
     S = model.kernel.between(one, one)(theta) - 1.0
-    S[:, [1, 2], [1, 2]] -= 1.0  # the trend's: a constant, and each auxiliary task's own
+    S[:, [1, 2], [1, 2]] -= 4.0 * (1 + 1 / 4 + 1 / 16 + 1 / 64)  # the trend's own of each auxiliary task
     np.testing.assert_allclose(offset, 1.0)
     correlation = S[:, 0, 1] / np.sqrt(S[:, 0, 0] * S[:, 1, 1])
     assert np.median(correlation) > 0.8

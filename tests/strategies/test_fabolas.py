@@ -1,5 +1,7 @@
 """What the paper promises of FABOLAS, and what design.md adds, on problems whose truth is known."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from experiments.simulate import Run, simulate
@@ -7,7 +9,6 @@ from experiments.synthetic import svm_like
 
 from fabolas import Float, Space, Study, Suggestion
 from fabolas.strategies import make
-from fabolas.strategies.decide import NIL
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
 SEEDS = range(5)
@@ -37,7 +38,7 @@ def runs(trials: int, **options: object) -> list[Run]:
 
 
 def test_near_the_optimum_for_less_than_one_full_training_and_far_ahead_of_random_search() -> None:
-    regrets = [r.regret_at(99.0) for r in runs(60, checks=0.0)]
+    regrets = [r.regret_at(99.0) for r in runs(60)]
     # Random search has trained one configuration on all the data by then.
     blind = [
         simulate(svm_like(seed), "random", seed=seed, max_trials=5, overhead=0.0).regret.min()
@@ -48,11 +49,12 @@ def test_near_the_optimum_for_less_than_one_full_training_and_far_ahead_of_rando
 
 
 def test_least_effort_decides_almost_as_well_as_full_effort_at_equal_evaluation_cost() -> None:
+    # Regret of a random configuration of the design: about 0.88. The plateau is left far behind by both.
     least, full = (
-        np.median([r.regret[np.cumsum(r.cost) <= 25.0][-1] for r in runs(35, effort=level)])
+        np.median([r.regret[np.cumsum(r.cost) <= 5.0][-1] for r in runs(30, effort=level)])
         for level in (0.0, 1.0)
     )
-    assert least < full + 0.02
+    assert least < max(2.0 * full, 0.02)
 
 
 def test_scaling_all_costs_and_the_overhead_changes_no_decision() -> None:
@@ -97,8 +99,8 @@ def test_a_suggestion_fits_into_what_is_left_of_the_budget() -> None:
 
 
 def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
-    with Study(SPACE, seed=0, overhead=0.001, effort=0.3) as study:
-        while study.spent < 6.0:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.0) as study:
+        while study.spent < 4.0:
             evaluate(study, study.ask())
         at_target = [t for t in study.trials if t.suggestion.point[2] == 1.0]
         below = sum(t.cost for t in study.trials) - sum(t.cost for t in at_target)
@@ -115,7 +117,6 @@ def test_when_nothing_informs_it_improves_at_the_target() -> None:
             origins.append((s.origin, s.fidelity["size"]))
             study.tell(s, 0.1 + 0.5 * s.config["flag"], cost=s.fidelity["size"] / 1000)
     assert ("improvement", 1000) in origins
-    assert NIL > 0
 
 
 def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
@@ -128,8 +129,10 @@ def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
             study.tell(s, float(loss), cost=float(np.exp(5 * (u - 1))))
         incumbent = study.incumbent()
     assert incumbent is not None
-    assert incumbent.loss == pytest.approx(0.5, abs=0.08)
-    assert min(t.loss for t in study.trials if t.loss is not None) < 0.3
+    lowest = min(t.loss for t in study.trials if t.loss is not None)
+    assert lowest < 0.3
+    assert incumbent.loss > lowest
+    assert abs(incumbent.loss - 0.5) < 2.5 * incumbent.std  # an extrapolation, and it says so
 
 
 VARIANTS: list[dict[str, object]] = [
@@ -153,11 +156,85 @@ def test_every_variant_runs_and_finds_the_bowl(option: dict[str, object]) -> Non
     assert best < 0.15
 
 
-def test_bad_options_are_refused_with_a_sentence() -> None:
-    for option, words in [
-        ({"initial": 0}, "initial"),
-        ({"share": 1.5}, "share"),
-        ({"effort": 2.0}, "effort"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            make("fabolas", SPACE, **option)
+WRONG: list[tuple[dict[str, object], str]] = [
+    ({"initial": 0}, "initial"),
+    ({"initial": 2.5}, "initial"),
+    ({"share": 1.5}, "share"),
+    ({"share": "half"}, "share"),
+    ({"effort": 2.0}, "effort"),
+    ({"checks": -1.0}, "checks"),
+    ({"checks": "often"}, "checks"),
+    ({"information": "gian"}, "information: expected 'gain' or 'paper', got 'gian'"),
+    ({"pmin": "epp"}, "pmin"),
+    ({"representers": "u"}, "representers"),
+    ({"maximizer": "direc"}, "maximizer: expected 'candidates', 'direct' or 'cma', got 'direc'"),
+    ({"warp": "logg"}, "warp"),
+    ({"curve": "powr"}, "curve"),
+    ({"lengths": "u"}, "lengths"),
+]
+
+
+@pytest.mark.parametrize(("option", "words"), WRONG, ids=str)
+def test_bad_options_are_refused_with_a_sentence(option: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make("fabolas", SPACE, **option)
+
+
+def bowl(trials: int, **options: object) -> Study:
+    study = Study(SPACE, seed=5, overhead=0.01, effort=0.3, **options)
+    for _ in range(trials):
+        evaluate(study, study.ask())
+    return study
+
+
+def test_a_trial_that_nobody_waited_for_is_not_blamed_on_its_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with bowl(20, storage=path) as study:
+        before = study.incumbent()
+        study.ask()  # the process dies here
+    with Study(SPACE, seed=5, overhead=0.01, effort=0.3, storage=path) as study:
+        after = study.incumbent()
+        assert [t.status for t in study.trials].count("lost") == 1
+    assert before is not None
+    assert after is not None
+    assert after.loss == pytest.approx(before.loss, rel=0.2)  # the last ask moved the walkers
+
+
+def test_crashes_that_cost_nothing_are_not_sought() -> None:
+    crashes = 0
+    with Study(SPACE, seed=3, overhead=0.01, effort=0.3) as study:
+        for _ in range(40):
+            s = study.ask()
+            if s.origin != "design" and s.point[0] > 0.7:
+                crashes += 1
+                study.fail(s, "out of memory", cost=0.001)
+            else:
+                evaluate(study, s)
+    assert crashes <= 10
+
+
+@pytest.mark.parametrize("late", [0.0, -5.0, 1e200, -1e200, 1e308])
+def test_a_late_odd_loss_leaves_the_incumbent_a_number_of_its_kind(late: float) -> None:
+    with bowl(14) as study:
+        before = study.incumbent()
+        study.tell(study.ask(), late, cost=1.0)
+        after = study.incumbent()
+        study.ask()
+    assert before is not None
+    assert after is not None
+    assert np.isfinite([after.loss, after.std]).all()
+    if late >= 0:
+        assert after.loss < 10 * before.loss + 1.0
+
+
+def test_several_fidelities_vary_apart_in_the_design() -> None:
+    space = Space({"x": Float(0.0, 1.0)}, {"size": (64, 16384), "epochs": (1, 64)})
+    with Study(space, seed=0, overhead=0.01) as study:
+        design = []
+        for _ in range(10):
+            s = study.ask()
+            design.append(s.point[1:])
+            study.tell(s, 1.0, cost=1.0)
+    u = np.array(design)
+    assert (u.std(axis=0) > 0.05).all()
+    assert abs(np.corrcoef(u.T)[0, 1]) < 0.9

@@ -233,7 +233,7 @@ def _sweep(state: _State, give_up: bool = False) -> tuple[Array, Array, Array]:
     for j in range(tau.shape[1]):
         s = V[:, :, j].copy()
         V_j, q_j = s[:, j].copy(), q[:, j].copy()
-        v = V_j / q_j
+        v = np.maximum(V_j / q_j, 1e-12 * np.abs(V_j) + 1e-200)  # rounding may leave a cavity without width
         sd = np.sqrt(v)
         z = (mu[:, j] - v * a[:, j]) / sd
         if give_up:

@@ -24,6 +24,8 @@ from fabolas.gp.priors import LogHorseshoe, Normal, Prior
 # of duplicated points factorisable, and no measured loss is more exact than that.
 NOISE_FLOOR = 1e-6
 
+_BLOCK = 1 << 21  # entries of Gram matrices computed at once
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -98,10 +100,15 @@ class Model:
     def posterior(self, points: Array, y: Array, theta: Array) -> Posterior:
         """The GP given the data, for each row of theta."""
         kernel_theta, noise_theta = self.split(theta)
-        gram = self.kernel.between(points, points)(kernel_theta)
-        n = np.arange(len(y))
-        gram[:, n, n] += self.noise.variance(noise_theta, points)
-        L = cholesky(gram)
+        gram = self.kernel.between(points, points)
+        variance = self.noise.variance(noise_theta, points)
+        L = np.empty((len(theta), len(y), len(y)))
+        diagonal = np.arange(len(y))
+        step = max(1, _BLOCK // max(len(y), 1) ** 2)  # a few at a time, or temporaries would fill the memory
+        for k in range(0, len(theta), step):
+            block = gram(kernel_theta[k : k + step])
+            block[:, diagonal, diagonal] += variance[k : k + step]
+            L[k : k + step] = cholesky(block)
         beta = _solve(L, np.broadcast_to(y[None, :, None], (len(theta), len(y), 1)).copy())[..., 0]
         return Posterior(self, theta, points, L, beta)
 

@@ -14,6 +14,7 @@ from fabolas.acquisition.entropy import Draws, Form, Information, Representers, 
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
+from fabolas.strategies.options import one_of
 from fabolas.surrogate import Surrogate
 
 # What information is divided by: predicted cost and overhead (Klein et al. 2017, eq. 7), predicted cost alone
@@ -62,6 +63,12 @@ class Rules:
     representers: str = "thompson"  # or "improvement"
     maximizer: str = "candidates"  # or "direct", "cma"
     price: Price = "time"
+
+    def __post_init__(self) -> None:
+        one_of("information", self.form, ("gain", "paper"))
+        one_of("pmin", self.pmin, ("sampling", "ep"))
+        one_of("representers", self.representers, ("thompson", "improvement"))
+        one_of("maximizer", self.maximizer, ("candidates", "direct", "cma"))
 
     def divisor(self, seconds: Array, overhead: float) -> Array:
         """What information is divided by, given the predicted cost of each point (m,) and the overhead."""
@@ -136,7 +143,7 @@ class Choice:
 def pool(position: Position, rng: np.random.Generator) -> Array:
     """Configurations (m, d) that could be the best: tried ones, the neighbourhood of the best of these, others."""
     region, ranked, n = position.region, position.ranked, position.effort.pool
-    near = neighbourhood(ranked[:5], n // 2, NEARBY, rng)
+    near = neighbourhood(ranked[:5], n // 2, NEARBY, region.choices, rng)
     x = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng), near])
     points = region.snap(region.at_target(x))
     return np.unique(points[region.legal(points)], axis=0)[:, : region.d]

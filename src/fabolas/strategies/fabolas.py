@@ -14,6 +14,7 @@ from fabolas.outputs import Warp
 from fabolas.space import Space
 from fabolas.strategies.decide import Choice, Position, Rules, most_improving
 from fabolas.strategies.model_based import ModelBased, work_of
+from fabolas.strategies.options import number, one_of
 from fabolas.surrogate import Lengths, Spec
 
 
@@ -61,6 +62,8 @@ class Fabolas(ModelBased):
         share: float = efforts.SHARE,
         effort: float | None = None,
     ) -> None:
+        one_of("curve", curve, ("power", "paper"))
+        number("checks", checks, 0.0, 1e6, "a number of seconds >= 0 at the target for each below it")
         f = space.n_fidelities
         spec = Spec(
             space.choices,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
 from fabolas import design, surrogate
@@ -21,6 +23,7 @@ from fabolas.strategies.decide import (
     most_improving,
     most_informative,
 )
+from fabolas.strategies.options import number, whole_number
 from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
 
 
@@ -54,12 +57,14 @@ class ModelBased:
         share: float = efforts.SHARE,
         effort: float | None = None,
     ) -> None:
-        if initial is not None and initial < 1:
-            raise ValueError(f"initial: expected at least one configuration to begin with, got {initial}")
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"share: expected a share of the time between 0 and 1, got {share}")
-        if effort is not None and not 0.0 <= effort <= 1.0:
-            raise ValueError(f"effort: expected a number from 0 (least) to 1 (full), got {effort}")
+        if initial is not None:
+            whole_number("initial", initial, 1, "a whole number of configurations to begin with, 1 or more")
+        number("share", share, 1e-6, 1.0 - 1e-6, "a share of the time between 0 and 1")
+        if effort is not None:
+            number("effort", effort, 0.0, 1.0, "a number from 0 (least) to 1 (full)")
+        # The first suggestion is not to wait for what the first suggestion needs.
+        for module in ("emcee", "scipy.optimize", "scipy.stats"):
+            import_module(module)
         self.space = space
         self.spec = spec
         self.rules = rules
@@ -70,7 +75,8 @@ class ModelBased:
         self._walkers: Walkers | None = None
         self._spare = np.empty((0, space.dim + space.n_fidelities))  # (b, D) decided on, not yet suggested
         self._samples: Walkers | None = None  # those of the walkers that the last suggestion's models had
-        self._seen = 0  # trials that these models were fitted to
+        self._seen = 0  # trials that these models were given
+        self._refitted = 0  # trials when the walkers last moved
         self._fitted: Surrogate | None = None  # these models, unless they are to be built again
 
     # What a strategy may have otherwise.
@@ -119,16 +125,17 @@ class ModelBased:
         begun = len(history) + len(pending)
         if begun < len(self._design):
             return Proposal(self._design[begun], "design", effort=0.0)
-        if history.failed.all():  # nothing is known but what fails: keep looking
+        if not history.complete.any():  # nothing is known but what fails: keep looking
             return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)
         level = self._level(history)
-        if level is None and len(self._spare):
+        hurry = level is None and (remaining is None or remaining > 20.0 * history.costs[-3:].max())
+        if hurry and len(self._spare):
             point, self._spare = self._spare[0], self._spare[1:]
             return Proposal(point, "spare", effort=0.0)
         effort = Effort.at(level or 0.0, len(history))
         models = self._fit(history, effort, rng)
         waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
-        tried = history.points[:, : self.space.dim]
+        tried = history.points[~history.lost, : self.space.dim]
         position = Position.of(
             self.region, models.awaiting(waiting), tried, history.overhead(), remaining, effort, self.rules
         )
@@ -138,13 +145,15 @@ class ModelBased:
 
     def incumbent(self, history: History) -> Incumbent | None:
         """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6)."""
-        if len(history) == 0 or history.failed.all():
+        if not history.complete.any():
             return None
         models = self._models(history)
-        complete = np.flatnonzero(~history.failed)
+        complete = np.flatnonzero(history.complete)
         x = history.points[complete, : self.space.dim]
         target = self.region.at_target(x)
-        short = np.argsort(models.loss.mean_of(target).mean(axis=0), kind="stable")[:SHORTLIST]
+        mean = models.loss.mean_of(target).mean(axis=0)
+        _, once = np.unique(x, axis=0, return_index=True)
+        short = once[np.argsort(mean[once], kind="stable")[:SHORTLIST]]
         # The expected loss, in the units of the loss: under a logarithm it grows with the uncertainty.
         losses, stds = models.loss_output.moments(*models.loss_at(target[short]))
         best = int(np.argmin(losses))
@@ -167,18 +176,19 @@ class ModelBased:
         if self._walkers is not None and self._samples is not None:
             state |= {"loss_walkers": self._walkers.loss, "cost_walkers": self._walkers.cost}
             state |= {"loss_samples": self._samples.loss, "cost_samples": self._samples.cost}
-            state |= {"seen": np.array([float(self._seen)]), "spare": self._spare}
+            state |= {"seen": np.array([float(self._seen), float(self._refitted)]), "spare": self._spare}
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from a saved state."""
         self._design = state.get("design")
         self._walkers = self._samples = self._fitted = None
-        self._seen, self._spare = 0, self._spare[:0]
+        self._seen, self._refitted, self._spare = 0, 0, self._spare[:0]
         if "seen" in state:
             self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
             self._samples = Walkers(state["loss_samples"], state["cost_samples"])
-            self._seen, self._spare = int(state["seen"][0]), state["spare"]
+            self._seen, self._refitted = (int(n) for n in state["seen"])
+            self._spare = state["spare"]
 
     @property
     def region(self) -> Region:
@@ -198,13 +208,15 @@ class ModelBased:
         if self.effort is not None:
             return self.effort
         next_cost = float(np.mean(history.costs[-3:]))
+        decided = np.array([t.suggestion.origin not in ("design", "spare") for t in history.trials])
         return efforts.choose(
-            history.thinking, history.efforts, history.costs, next_cost, len(history), self.share
+            history.thinking, history.efforts, history.costs, next_cost, len(history), self.share, decided
         )
 
     def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
-        due = len(history) % effort.every == 0 or self._walkers is None
+        due = self._walkers is None or len(history) - self._refitted >= effort.every
         steps = effort.steps if due else 0
+        self._refitted = len(history) if due else self._refitted
         models, self._walkers, self._samples = surrogate.fit(
             self.spec, _data(history), self._walkers, steps, effort.K, rng
         )
@@ -219,10 +231,13 @@ class ModelBased:
             return surrogate.fit(self.spec, _data(history), None, 0, K, rng)[0]
         if self._fitted is None:
             self._fitted = surrogate.build(self.spec, _data(history, slice(self._seen)), self._samples)
-        if self._seen == len(history):
+        if self._seen == len(history) or history.lost[self._seen :].all():
             return self._fitted
         return self._fitted.given(_data(history, slice(self._seen, None)))
 
 
 def _data(history: History, which: slice = slice(None)) -> Data:
-    return Data(history.points[which], history.losses[which], history.costs[which], history.failed[which])
+    kept = np.zeros(len(history), dtype=np.bool_)
+    kept[which] = True
+    kept &= ~history.lost  # what nobody waited for says nothing
+    return Data(history.points[kept], history.losses[kept], history.costs[kept], history.failed[kept])

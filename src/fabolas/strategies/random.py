@@ -59,11 +59,11 @@ def best_observed(space: Space, history: History) -> Incumbent | None:
     if not len(history):
         return None
     at_target: BoolArray = np.all(history.points[:, space.dim :] == 1.0, axis=1)
-    losses = np.where(at_target & ~history.failed, history.losses, np.inf)
+    losses = np.where(at_target & history.complete, history.losses, np.inf)
     best = int(np.argmin(losses))
     if not np.isfinite(losses[best]):
         return None
     configs = history.points[:, : space.dim]
-    same = np.all(configs == configs[best], axis=1) & ~history.failed
+    same = np.all(configs == configs[best], axis=1) & history.complete
     ids = tuple(history.trials[i].id for i in np.flatnonzero(same))
     return Incumbent(history.trials[best].config, float(losses[best]), 0.0, True, ids)
