@@ -227,7 +227,7 @@ def test_a_second_process_is_told_who_has_the_file_and_a_killed_one_leaves_it_fr
         os.kill(process.pid, signal.SIGKILL)
     with Study(space, strategy="random", storage=path) as study:
         assert [trial.id for trial in study.trials] == [0, 1, 2, 3]
-        assert [trial.status for trial in study.trials] == ["complete"] * 3 + ["failed"]
+        assert [trial.status for trial in study.trials] == ["complete"] * 3 + ["lost"]
         assert study.trials[3].error is not None
         assert study.trials[3].error.startswith("the study was closed")
         assert study.ask().id == 4
