@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 Objective = Callable[..., "float | Outcome"]
 
 
+# After looking at the incumbent, so many times as long passes before the next look: with trials of milliseconds a
+# look after each of them would be most of our thinking.
+_PATIENCE = 30.0
+
+
 def minimize(
     objective: Objective,
     space: "Mapping[str, Any] | ConfigurationSpace | Space",
@@ -100,6 +105,8 @@ class _Run:
         self._clock = clock
         self._start = start - study.spent  # as if the time spent before had just passed
         self._incumbent: Incumbent | None = None
+        self._look_again = 0.0  # when to ask for the incumbent next
+        self._seen = len(study.trials)  # trials when it was last asked for
         self._trajectory: list[tuple[float, Incumbent]] = []
 
     def __call__(self, progress: bool) -> Result:
@@ -109,13 +116,13 @@ class _Run:
                 self._update(report)
                 while not self._budget.used_up(self._elapsed(), len(study.trials)):
                     trial = self._step(report)
-                    self._update(report)
-                    if self._incumbent is not None:
-                        self._trajectory.append((self._elapsed(), self._incumbent))
+                    if self._clock() >= self._look_again:
+                        self._update(report)
                     failures = failures + 1 if trial.status == "failed" else 0
                     if failures >= self._max_failures:
                         self._give_up(failures, trial)
                         break
+                self._update(report)
             except KeyboardInterrupt:
                 for suggestion in study.pending:
                     study.lose(suggestion, "interrupted: Ctrl-C while it was running")
@@ -162,7 +169,13 @@ class _Run:
         return max(self._by_clock(), self._study.spent)
 
     def _update(self, report: Report) -> None:
+        start = self._clock()
         self._incumbent = self._study.incumbent()
+        now = self._clock()
+        self._look_again = now + _PATIENCE * (now - start)
+        if self._incumbent is not None and len(self._study.trials) > self._seen:
+            self._trajectory.append((self._elapsed(), self._incumbent))
+        self._seen = len(self._study.trials)
         self._report(report)
 
     def _report(self, report: Report) -> None:

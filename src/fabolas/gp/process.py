@@ -24,7 +24,7 @@ from fabolas.gp.priors import LogHorseshoe, Normal, Prior
 # of duplicated points factorisable, and no measured loss is more exact than that.
 NOISE_FLOOR = 1e-6
 
-_BLOCK = 1 << 21  # entries of Gram matrices computed at once
+_BLOCK = 1 << 20  # entries of kernel matrices computed at once
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,10 @@ class Model:
     def posterior(self, points: Array, y: Array, theta: Array) -> Posterior:
         """The GP given the data, for each row of theta."""
         kernel_theta, noise_theta = self.split(theta)
-        gram = self.kernel.between(points, points)
-        variance = self.noise.variance(noise_theta, points)
-        L = np.empty((len(theta), len(y), len(y)))
+        gram = _in_blocks(self.kernel, points, points, kernel_theta)
         diagonal = np.arange(len(y))
-        step = max(1, _BLOCK // max(len(y), 1) ** 2)  # a few at a time, or temporaries would fill the memory
-        for k in range(0, len(theta), step):
-            block = gram(kernel_theta[k : k + step])
-            block[:, diagonal, diagonal] += variance[k : k + step]
-            L[k : k + step] = cholesky(block)
+        gram[:, diagonal, diagonal] += self.noise.variance(noise_theta, points)
+        L = cholesky(gram)
         beta = _solve(L, np.broadcast_to(y[None, :, None], (len(theta), len(y), 1)).copy())[..., 0]
         return Posterior(self, theta, points, L, beta)
 
@@ -134,7 +129,7 @@ class Posterior:
     def project(self, points: Array) -> Projection:
         """Prepare new points: one cross-kernel and one triangular solve a hyperparameter sample."""
         kernel_theta, _ = self.model.split(self.theta)
-        cross = self.model.kernel.between(self.points, points)(kernel_theta)
+        cross = _in_blocks(self.model.kernel, self.points, points, kernel_theta)
         return Projection(points, _solve(self.L, cross))
 
     @cached_property
@@ -149,7 +144,7 @@ class Posterior:
     def mean_of(self, points: Array) -> Array:
         """The mean (K, m) at points of which nothing else is wanted."""
         kernel_theta, _ = self.model.split(self.theta)
-        cross = self.model.kernel.between(points, self.points)(kernel_theta)
+        cross = _in_blocks(self.model.kernel, points, self.points, kernel_theta)
         mean: Array = (cross @ self.alpha[:, :, None])[..., 0]
         return mean
 
@@ -203,6 +198,18 @@ class Posterior:
             L,
             np.concatenate([self.beta, tail], axis=1),
         )
+
+
+def _in_blocks(kernel: Kernel, A: Array, B: Array, theta: Array) -> Array:
+    """The kernel (K, a, b), for a few hyperparameter samples at a time where temporaries would fill the memory."""
+    evaluate = kernel.between(A, B)
+    step = max(1, _BLOCK // max(len(A) * len(B), 1))
+    if step >= len(theta):
+        return evaluate(theta)
+    values = np.empty((len(theta), len(A), len(B)))
+    for k in range(0, len(theta), step):
+        values[k : k + step] = evaluate(theta[k : k + step])
+    return values
 
 
 def try_cholesky(matrices: Array) -> tuple[Array, BoolArray]:

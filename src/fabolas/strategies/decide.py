@@ -22,7 +22,7 @@ from fabolas.surrogate import Surrogate
 Price = Literal["time", "cost", "none"]
 
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
-SPARES = 3  # further points that a hurried decision leaves for the next
+SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
 NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
