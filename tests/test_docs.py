@@ -65,7 +65,10 @@ def readers_own() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", names([page for page in PAGES if blocks(page)]))
 def test_every_block_of_the_page_runs(name: str) -> None:
-    run(ROOT / name, {"__name__": "page", **(readers_own() if name == "README.md" else {})})
+    namespace = {"__name__": "page", **(readers_own() if name == "README.md" else {})}
+    before = set(namespace)
+    run(ROOT / name, namespace)
+    assert set(namespace) > before
 
 
 def test_pages_are_found_and_only_marked_blocks_are_left_out(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_storage_that_nobody_closed_does_not_stay_locked(tmp_path: Path) -> No
     forgotten = SqliteStorage(tmp_path / "study.db")
     forgotten.open(IDENTITY)
     del forgotten
-    SqliteStorage(tmp_path / "study.db").open(IDENTITY)
+    assert SqliteStorage(tmp_path / "study.db").open(IDENTITY).trials == ()
 
 
 def test_others_may_read_the_file_while_it_is_in_use(tmp_path: Path) -> None:
