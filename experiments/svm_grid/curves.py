@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.simulate import Run
 from experiments.svm_grid.problem import Array, Problem
-from fabolas.gp.kernels import Basis, cost_basis, loss_basis
+from fabolas.gp.kernels import Basis, cost_basis, loss_basis, power_law_basis
 
 
 def surface(problem: Problem, fraction: float) -> tuple[float, Array]:
@@ -32,7 +32,8 @@ class Band:
 def over_time(runs: list[Run], unit: float, end: float, points: int = 300) -> Band:
     """Test error of the incumbent: median and quartiles at times on a log grid up to `end`, in units.
 
-    A run without a recommendation is worse than any other. After a run's last trial its last incumbent stays.
+    A run without a recommendation is worse than any other. After a run's last trial its last incumbent stays, and
+    the curve ends where half of the runs have ended.
     """
     begin = min(float(run.time[0]) for run in runs) / unit
     at = np.geomspace(begin, max(end, 1.001 * begin), points)
@@ -43,7 +44,8 @@ def over_time(runs: list[Run], unit: float, end: float, points: int = 300) -> Ba
         values[i] = np.where(np.isnan(known), np.inf, known)
     # Quantiles that are values of runs: between a number and infinity there is nothing to interpolate.
     lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
-    middle, lower = (np.where(np.isfinite(curve), curve, np.nan) for curve in (middle, lower))
+    ended = at * unit > 1.01 * np.median([run.time[-1] for run in runs])
+    middle, lower = (np.where(np.isfinite(curve) & ~ended, curve, np.nan) for curve in (middle, lower))
     return Band(at, lower, middle, np.where(np.isfinite(middle), upper, np.nan))
 
 
@@ -71,8 +73,8 @@ class Scaling:
     loss_deviation: Array  # (S,) 0 where there is one
     seconds: Array  # (S,)
     grid: Array  # (m,) fractions
-    loss_fit: Array  # (m,)
-    log_loss_fit: Array  # (m,) fitted to the logarithm
+    power_fit: Array  # (m,) our basis, fitted to the logarithm of the loss
+    paper_fit: Array  # (m,) the paper's, likewise
     seconds_fit: Array  # (m,)
 
 
@@ -86,7 +88,7 @@ def scaling(problem: Problem, cell: tuple[int, int]) -> Scaling:
     u = np.log(problem.sizes / problem.sizes[0]) / np.log(problem.sizes[-1] / problem.sizes[0])
     at = np.linspace(0.0, 1.0, 100)
     smallest = problem.sizes[0] / problem.sizes[-1]
-    floor = 1e-4  # an error of zero has no logarithm
+    log_loss = np.log(np.maximum(loss, 1e-4))  # an error of zero has no logarithm
     return Scaling(
         label=f"log C = {problem.log_c[c]:.1f}, log γ = {problem.log_gamma[gamma]:.1f}",
         fractions=problem.sizes / problem.sizes[-1],
@@ -94,8 +96,8 @@ def scaling(problem: Problem, cell: tuple[int, int]) -> Scaling:
         loss_deviation=np.array([values.std() for values in losses]),
         seconds=np.exp(log_seconds),
         grid=smallest ** (1.0 - at),
-        loss_fit=least_squares(loss_basis, u, loss, at),
-        log_loss_fit=np.exp(least_squares(loss_basis, u, np.log(np.maximum(loss, floor)), at)),
+        power_fit=np.exp(least_squares(power_law_basis, u, log_loss, at)),
+        paper_fit=np.exp(least_squares(loss_basis, u, log_loss, at)),
         seconds_fit=np.exp(least_squares(cost_basis, u, np.array(log_seconds), at)),
     )
 

@@ -105,12 +105,12 @@ def basis_functions(problem: Problem) -> Figure:
     for i, cell in enumerate(curves.typical_cells(problem)):
         line, colour = curves.scaling(problem, cell), f"C{i}"
         left.errorbar(line.fractions, line.loss, line.loss_deviation, fmt="o", ms=4, color=colour, capsize=2)
-        left.plot(line.grid, line.log_loss_fit, color=colour, label=line.label)
-        left.plot(line.grid, line.loss_fit, color=colour, ls=":")
+        left.plot(line.grid, line.power_fit, color=colour, label=line.label)
+        left.plot(line.grid, line.paper_fit, color=colour, ls=":")
         right.plot(line.fractions, line.seconds, "o", ms=4, color=colour)
         right.plot(line.grid, line.seconds_fit, color=colour)
     left.set(
-        title="φ(u) = (1, (1 − u)²), fitted to the log of the loss; dotted: to the loss",
+        title="log of the loss: φ = (1, 1 − u); dotted, the paper's (1, (1 − u)²)",
         ylabel="validation error",
     )
     right.set(title="φ(u) = (1, u), fitted to the log of the cost", ylabel="seconds")
