@@ -1,7 +1,11 @@
-"""A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured thinking."""
+"""A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured thinking.
+
+Thinking is measured in process time, so that other work on the machine does not count.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -72,7 +76,13 @@ def simulate(
     now = 0.0
     target = {name: f.high for name, f in fabolas.Space(problem.space, problem.fidelities).fidelities.items()}
     study = fabolas.Study(
-        problem.space, problem.fidelities, strategy=strategy, seed=seed, overhead=overhead, **options
+        problem.space,
+        problem.fidelities,
+        strategy=strategy,
+        seed=seed,
+        overhead=overhead,
+        clock=time.process_time,
+        **options,
     )
     with study:
         while now < time_budget and len(rows) < max_trials:
