@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas import effort
-from fabolas.effort import Effort, choose
+from fabolas.effort import Effort, choose, debt
 
 
 def level(cost: float, thought: float = 0.0, n: int = 50) -> float | None:
@@ -73,3 +73,14 @@ def test_more_effort_is_never_less_of_anything(n: int) -> None:
     ):
         assert np.all(np.diff([getattr(e, name) for e in efforts]) >= 0), name
     assert np.all(np.diff([e.every for e in efforts]) <= 0)
+
+
+def test_debt_is_what_a_bucket_holds_that_never_saves() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        thinking, allowed = rng.exponential(size=(2, 30))
+        held = 0.0
+        for thought, allowance in zip(thinking, allowed, strict=True):
+            held = max(held + thought - allowance, 0.0)
+        assert debt(thinking, allowed) == pytest.approx(held)
+    assert debt(np.empty(0), np.empty(0)) == 0.0

@@ -61,6 +61,16 @@ def seconds(level: Array | float, n: Array | float) -> Array:
     return np.asarray(least * (full / least) ** level)
 
 
+def debt(thinking: Array, allowances: Array) -> float:
+    """Seconds thought beyond what was allowed, (m,) each, and not made up for since.
+
+    What is left of an allowance is not saved, so this is the sum since its lowest point: the largest of the
+    sums over the last 0, 1, ..., m suggestions.
+    """
+    backwards = np.cumsum((thinking - allowances)[::-1])
+    return max(float(backwards.max(initial=0.0)), 0.0)
+
+
 def choose(
     thinking: Array,
     efforts: Array,
@@ -72,9 +82,8 @@ def choose(
 ) -> float | None:
     """The level at which thinking keeps to its share of the time, from the record alone.
 
-    Thinking lately, plus this suggestion's, is to be `share` of the time lately plus this trial's. What was
-    thought too much is made up for; what was thought too little is not: a long trial does not pay for a
-    hundred idle ones.
+    Thinking is to be `share` of the time. What was thought too much is made up for; what was thought too
+    little is not: a long trial does not pay for a hundred idle ones.
 
     Args:
         thinking: (m,) seconds recorded for past suggestions.
@@ -89,13 +98,11 @@ def choose(
         From 0 (least) to 1 (full); None where even the least is more than the share allows.
     """
     ratio = share / (1.0 - share)
-    window = slice(-10, None)
-    debt = max(float(np.sum(thinking[window] - ratio * costs[window])), 0.0)
-    allowance = ratio * next_cost - debt
+    allowance = ratio * next_cost - debt(thinking, ratio * costs)
     if allowance <= 0.0:
         return None
     thought = thinking > 0.0 if decided is None else decided & (thinking > 0.0)
-    past = np.flatnonzero(thought)[window]
+    past = np.flatnonzero(thought)[-10:]
     relative = thinking[past] / seconds(efforts[past], past.astype(float))
     machine = float(np.median(relative)) if len(past) else 1.0
     least, full = machine * seconds(0.0, n), machine * seconds(1.0, n)

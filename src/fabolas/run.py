@@ -25,7 +25,7 @@ Objective = Callable[..., "float | Outcome"]
 
 # After looking at the incumbent, so many times as long passes before the next look: with trials of milliseconds a
 # look after each of them would be most of our thinking.
-_PATIENCE = 30.0
+_PATIENCE = 100.0
 
 
 def minimize(

@@ -98,6 +98,23 @@ def test_a_suggestion_fits_into_what_is_left_of_the_budget() -> None:
                 assert s.predicted_cost <= 0.05
 
 
+def test_the_effort_follows_the_predicted_cost_of_what_is_being_decided() -> None:
+    with Study(SPACE, seed=0, overhead=0.1, checks=1e6) as study:
+        for _ in range(12):
+            evaluate(study, study.ask(), scale=1000.0)
+        state = study.strategy.state()
+        proposals = []
+        for most in (0.5, 1e6):  # the same record, but what may be spent bounds what can be decided on
+            study.strategy.restore(state)
+            rng = np.random.default_rng(0)
+            proposals.append(study.strategy.suggest(study.history, (), rng, remaining=most))
+    cheap, dear = proposals
+    assert cheap.predicted_cost is not None
+    assert dear.predicted_cost is not None
+    assert cheap.predicted_cost <= 0.5 < dear.predicted_cost
+    assert cheap.effort < dear.effort
+
+
 def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0) as study:
         while study.spent < 4.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -131,13 +131,44 @@ class Choice:
         point: (D,).
         seconds: its predicted cost.
         information: nats, the most that any point was expected to give, whatever its cost.
-        spare: (b, D) further points, worth evaluating where there is no time to think again.
+        spare: further points, worth evaluating where there is no time to think again.
     """
 
     point: Array
     seconds: float
     information: float
-    spare: Array
+    spare: Spare
+
+    def and_then(self, other: Choice) -> Choice:
+        """This choice, with another one and what that left over to spare."""
+        points = np.vstack([other.point, other.spare.points])
+        return replace(self, spare=Spare(points, np.append(other.seconds, other.spare.seconds)))
+
+
+@dataclass(frozen=True)
+class Spare:
+    """Points decided on and not yet suggested, the best first.
+
+    Attributes:
+        points: (b, D).
+        seconds: (b,) their predicted costs.
+    """
+
+    points: Array
+    seconds: Array
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def none(cls, D: int) -> Spare:
+        """No point of D columns."""
+        return cls(np.empty((0, D)), np.empty(0))
+
+    @property
+    def rest(self) -> Spare:
+        """All but the first."""
+        return Spare(self.points[1:], self.seconds[1:])
 
 
 def pool(position: Position, rng: np.random.Generator) -> Array:
@@ -172,11 +203,12 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
         count = _information(representers, draws, effort, rules)
         start = candidates[order[: effort.counted]]
         best = _maximise(lambda points: worth(points, count(points).mean(axis=0)), start, position, rng)
-        spare = candidates[:0]
+        taken = best[None]
     else:
-        chosen = _apart(representers, candidates[order[:SHORTLIST]], values[order[:SHORTLIST]])
-        best, spare = candidates[order[chosen[0]]], candidates[order[chosen[1:]]]
-    return Choice(best, float(surrogate.seconds(best[None])[0]), float(screened.max()), spare)
+        short = order[:SHORTLIST]
+        taken = candidates[short[_apart(representers, candidates[short], values[short])]]
+    seconds = surrogate.seconds(taken)
+    return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
 
 
 def most_improving(position: Position, rng: np.random.Generator) -> Choice:
@@ -197,7 +229,7 @@ def most_improving(position: Position, rng: np.random.Generator) -> Choice:
         value, start, region.snap, rng, evaluations=2 * len(start), rounds=3, choices=region.choices
     )
     point = region.at_target(found.point[None, : region.d])
-    return Choice(point[0], float(position.surrogate.seconds(point)[0]), 0.0, point[:0])
+    return Choice(point[0], float(position.surrogate.seconds(point)[0]), 0.0, Spare.none(point.shape[1]))
 
 
 def _representers(position: Position, configurations: Array, rng: np.random.Generator) -> Array:

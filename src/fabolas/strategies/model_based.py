@@ -20,11 +20,15 @@ from fabolas.strategies.decide import (
     Position,
     Region,
     Rules,
+    Spare,
     most_improving,
     most_informative,
 )
 from fabolas.strategies.options import number, whole_number
 from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
+
+# Of one thread's time, for thinking, where it thinks for many workers.
+MIND = 0.7
 
 
 def work_of(space: Space) -> Work:
@@ -73,7 +77,7 @@ class ModelBased:
         self.effort = effort
         self._design: Array | None = None  # (k, D)
         self._walkers: Walkers | None = None
-        self._spare = np.empty((0, space.dim + space.n_fidelities))  # (b, D) decided on, not yet suggested
+        self._spare = Spare.none(space.dim + space.n_fidelities)
         self._samples: Walkers | None = None  # those of the walkers that the last suggestion's models had
         self._seen = 0  # trials that these models were given
         self._refitted = 0  # trials when the walkers last moved
@@ -127,19 +131,10 @@ class ModelBased:
             return Proposal(self._design[begun], "design", effort=0.0)
         if not history.complete.any():  # nothing is known but what fails: keep looking
             return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)
-        level = self._level(history)
-        hurry = level is None and (remaining is None or remaining > 20.0 * history.costs[-3:].max())
-        if hurry and len(self._spare):
-            point, self._spare = self._spare[0], self._spare[1:]
-            return Proposal(point, "spare", effort=0.0)
-        effort = Effort.at(level or 0.0, len(history))
-        models = self._fit(history, effort, rng)
-        waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
-        tried = history.points[~history.lost, : self.space.dim]
-        position = Position.of(
-            self.region, models.awaiting(waiting), tried, history.overhead(), remaining, effort, self.rules
-        )
-        choice, origin = self.decide(position, history, pending, rng)
+        if len(self._spare) and self._is_no_time_to_think(history, pending, remaining):
+            point, seconds, self._spare = self._spare.points[0], self._spare.seconds[0], self._spare.rest
+            return Proposal(point, "spare", effort=0.0, predicted_cost=float(seconds))
+        choice, origin, effort = self._think(history, pending, remaining, rng)
         self._spare = choice.spare
         return Proposal(choice.point, origin, effort=effort.level, predicted_cost=choice.seconds)
 
@@ -176,19 +171,24 @@ class ModelBased:
         if self._walkers is not None and self._samples is not None:
             state |= {"loss_walkers": self._walkers.loss, "cost_walkers": self._walkers.cost}
             state |= {"loss_samples": self._samples.loss, "cost_samples": self._samples.cost}
-            state |= {"seen": np.array([float(self._seen), float(self._refitted)]), "spare": self._spare}
+            state |= {
+                "seen": np.array([float(self._seen), float(self._refitted)]),
+                "spare": self._spare.points,
+            }
+            state["spare_seconds"] = self._spare.seconds
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from a saved state."""
         self._design = state.get("design")
         self._walkers = self._samples = self._fitted = None
-        self._seen, self._refitted, self._spare = 0, 0, self._spare[:0]
+        self._seen, self._refitted = 0, 0
+        self._spare = Spare.none(self.space.dim + self.space.n_fidelities)
         if "seen" in state:
             self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
             self._samples = Walkers(state["loss_samples"], state["cost_samples"])
             self._seen, self._refitted = (int(n) for n in state["seen"])
-            self._spare = state["spare"]
+            self._spare = Spare(state["spare"], state["spare_seconds"])
 
     @property
     def region(self) -> Region:
@@ -204,19 +204,79 @@ class ModelBased:
             self.draw_fidelities,
         )
 
-    def _level(self, history: History) -> float | None:
+    def _is_no_time_to_think(
+        self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
+    ) -> bool:
+        next_cost = float(self._spare.seconds[0])
+        if remaining is not None and remaining <= 20.0 * next_cost:
+            return False  # the last trials are to be the best ones
+        return self._level(history, pending, next_cost) is None
+
+    def _level(self, history: History, pending: tuple[Suggestion, ...], next_cost: float) -> float | None:
         if self.effort is not None:
             return self.effort
-        next_cost = float(np.mean(history.costs[-3:]))
         decided = np.array([t.suggestion.origin not in ("design", "spare") for t in history.trials])
+        # One mind thinks for all workers, and is not to be what they wait for.
+        share = min(self.share, MIND / (len(pending) + 1))
         return efforts.choose(
-            history.thinking, history.efforts, history.costs, next_cost, len(history), self.share, decided
+            history.thinking, history.efforts, history.costs, next_cost, len(history), share, decided
         )
 
-    def _fit(self, history: History, effort: Effort, rng: np.random.Generator) -> Surrogate:
-        due = self._walkers is None or len(history) - self._refitted >= effort.every
-        steps = effort.steps if due else 0
-        self._refitted = len(history) if due else self._refitted
+    def _think(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        rng: np.random.Generator,
+    ) -> tuple[Choice, str, Effort]:
+        """A decision, what took it, and its effort.
+
+        How hard to think depends on what the evaluation will cost, which is known when it has been decided. So
+        a first decision is made in an instant; what it is predicted to cost says whether to think again, harder.
+        """
+        if self.effort is not None:
+            effort = Effort.at(self.effort, len(history))
+            return *self._decide(
+                history, pending, remaining, effort, self._is_due(history, effort), rng
+            ), effort
+        least = Effort.at(0.0, len(history))
+        choice, origin = self._decide(history, pending, remaining, least, self._walkers is None, rng)
+        level = self._level(history, pending, choice.seconds)
+        effort = Effort.at(level or 0.0, len(history))
+        due = self._is_due(history, effort) and (level is not None or self._is_overdue(history))
+        if due or effort.counted:
+            choice, origin = self._decide(history, pending, remaining, effort, due, rng)
+        return choice, origin, effort
+
+    def _decide(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        effort: Effort,
+        refit: bool,
+        rng: np.random.Generator,
+    ) -> tuple[Choice, str]:
+        models = self._fit(history, effort, refit, rng)
+        waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
+        tried = history.points[~history.lost, : self.space.dim]
+        position = Position.of(
+            self.region, models.awaiting(waiting), tried, history.overhead(), remaining, effort, self.rules
+        )
+        return self.decide(position, history, pending, rng)
+
+    def _is_due(self, history: History, effort: Effort) -> bool:
+        """Whether the hyperparameters are to be fitted again."""
+        return self._walkers is None or len(history) - self._refitted >= effort.every
+
+    def _is_overdue(self, history: History) -> bool:
+        """Whether they are to be fitted again even where there is no time for it."""
+        return len(history) >= 2 * self._refitted
+
+    def _fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
+        steps = effort.steps if refit else 0
+        self._refitted = len(history) if refit else self._refitted
+        self._fitted = None  # with a thousand trials models fill 100 MB: not two of them at once
         models, self._walkers, self._samples = surrogate.fit(
             self.spec, _data(history), self._walkers, steps, effort.K, rng
         )
