@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from fabolas import maximize
-from fabolas._types import Array, BoolArray, IntArray
+from fabolas._types import Array, BoolArray
+from fabolas.acquisition.batch import greedy
 from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
@@ -115,12 +116,16 @@ class Position:
         mean = surrogate.loss.mean_of(region.at_target(once)).mean(axis=0)
         return cls(region, surrogate, once[np.argsort(mean)], overhead, affordable, effort, rules)
 
-    def allows(self, seconds: Array) -> BoolArray:
-        """Which predicted costs (m,) can be afforded; the cheapest always can."""
-        if self.affordable is None:
-            return np.ones(len(seconds), dtype=np.bool_)
-        allowed: BoolArray = seconds <= max(self.affordable, float(seconds.min()))
-        return allowed
+    def prices(self, points: Array) -> tuple[Array, BoolArray]:
+        """What the information of each point (m, D) is divided by, and which may be evaluated.
+
+        Of those that cannot be afforded the cheapest still may.
+        """
+        seconds = self.surrogate.seconds(points)
+        allowed = self.region.legal(points)
+        if self.affordable is not None:
+            allowed &= seconds <= max(self.affordable, float(seconds.min()))
+        return self.rules.divisor(seconds, self.overhead), allowed
 
 
 @dataclass(frozen=True)
@@ -191,22 +196,24 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     draws = Draws.of(representers, effort.samples, rng)
 
     def worth(points: Array, information: Array) -> Array:
-        seconds = surrogate.seconds(points)
-        allowed = region.legal(points) & position.allows(seconds)
-        return np.where(allowed, information / rules.divisor(seconds, position.overhead), -np.inf)
+        price, allowed = position.prices(points)
+        return np.where(allowed, information / price, -np.inf)
 
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
     screened = by_moments(representers, draws, rules.form)(candidates).mean(axis=0)
-    values = worth(candidates, screened)
-    order = np.argsort(-values, kind="stable")
     if effort.counted:
+        order = np.argsort(-worth(candidates, screened), kind="stable")
         count = _information(representers, draws, effort, rules)
         start = candidates[order[: effort.counted]]
-        best = _maximise(lambda points: worth(points, count(points).mean(axis=0)), start, position, rng)
-        taken = best[None]
+        taken = _maximise(lambda points: worth(points, count(points).mean(axis=0)), start, position, rng)[
+            None
+        ]
     else:
-        short = order[:SHORTLIST]
-        taken = candidates[short[_apart(representers, candidates[short], values[short])]]
+        best = int(np.argmax(worth(candidates, screened)))
+        others = greedy(
+            representers, draws, candidates, *position.prices(candidates), first=best, count=1 + SPARES
+        )
+        taken = candidates[others]
     seconds = surrogate.seconds(taken)
     return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
 
@@ -255,24 +262,6 @@ def _candidates(
     other = configurations[rng.integers(len(configurations), size=n - len(likely))]
     x = np.concatenate([likely, other])
     return np.unique(region.snap(np.concatenate([x, region.fidelities(n, rng)], axis=1)), axis=0)
-
-
-def _apart(representers: Representers, points: Array, values: Array) -> IntArray:
-    """The indices of a few points of high value that do not tell the same: the best one first.
-
-    What two evaluations say of the representers overlaps as far as their influences are parallel; the value of
-    a point is reduced by its overlap with those already taken.
-    """
-    _, a = representers.influence(points)  # (K, M, R)
-    a = a / np.maximum(np.linalg.norm(a, axis=2, keepdims=True), 1e-12)
-    overlap = np.mean((a @ np.swapaxes(a, 1, 2)) ** 2, axis=0)  # (M, M)
-    left = np.where(np.isfinite(values), np.maximum(values, 0.0), 0.0)
-    chosen = [0]
-    while len(chosen) <= SPARES and len(chosen) < len(points):
-        left = left * (1.0 - np.minimum(overlap[chosen[-1]], 1.0))
-        left[chosen] = -1.0
-        chosen.append(int(np.argmax(left)))
-    return np.array(chosen)
 
 
 def _maximise(

@@ -1,0 +1,122 @@
+"""Several evaluations decided on at once: each the most informative for its price, given those before it.
+
+The information that outcomes y_1 .. y_b give together about which representer is lowest is, with the outcomes taken
+as jointly Gaussian given each label r,
+
+    I(y_1 .. y_b) = 1/2 log det C - 1/2 sum_r p_r log det C_r,
+
+C their covariance and C_r the one given that r is lowest. By the chain rule, what y_i adds to those already chosen
+is 1/2 log d_i - 1/2 sum_r p_r log d_ri, the d being variances of y_i given the chosen ones: the pivots of a
+Cholesky factorisation of C and of every C_r, which goes on by one column for each choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray, IntArray
+from fabolas.acquisition.entropy import Draws, Representers
+
+_LEAST = 1e-12  # variances are of standardised outcomes
+
+
+def greedy(
+    representers: Representers,
+    draws: Draws,
+    points: Array,
+    price: Array,
+    allowed: BoolArray,
+    *,
+    first: int,
+    count: int,
+) -> IntArray:
+    """Indices of up to `count` of the points (M, D), each the best for its price after those before it.
+
+    Args:
+        representers: where p_min lives.
+        draws: joint samples of these.
+        points: (M, D) to choose from.
+        price: (M,) what information is divided by.
+        allowed: (M,) which points may be chosen.
+        first: the index that comes first in any case.
+        count: how many.
+    """
+    outcomes = Outcomes.of(representers, draws, points)
+    chosen = [first]
+    while len(chosen) < min(count, int(allowed.sum())):
+        outcomes.choose(chosen[-1])
+        worth = np.where(allowed, outcomes.information.mean(axis=0) / price, -np.inf)
+        worth[chosen] = -np.inf
+        chosen.append(int(np.argmax(worth)))
+    return np.array(chosen)
+
+
+class Outcomes:
+    """The standardised outcomes of M possible evaluations, as Gaussians overall and given each label.
+
+    The first R of the R + 1 covariances are given the labels, the last one is overall. `choose` conditions all of
+    them on one outcome.
+    """
+
+    def __init__(self, e: Array, explained: Array, total: Array, draws: Draws) -> None:
+        """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations."""
+        R = draws.Z.shape[1]
+        self._e = e
+        self._explained, self._unexplained, self._total = explained, total - explained, total
+        self._lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
+        self._count = self._lowest_is.sum(axis=1)  # (K, R)
+        self._sum = e @ self._lowest_is  # (K, M, R)
+        self._share = self._count / e.shape[2]
+        self._columns: list[Array] = []  # (K, M, R + 1) each, of the Cholesky factors
+        self.variance = np.concatenate(  # (K, M, R + 1) given the chosen outcomes
+            [self._within((e * e) @ self._lowest_is, self._sum**2, _diagonal(explained)), _diagonal(total)],
+            axis=2,
+        )
+        self.variance[..., :R] += np.maximum(_diagonal(self._unexplained), 0.0)
+
+    @classmethod
+    def of(cls, representers: Representers, draws: Draws, points: Array) -> Outcomes:
+        """The outcomes at the points (M, D)."""
+        loss = representers.posterior
+        _, a = representers.influence(points)
+        at = loss.project(points)
+        sd = np.sqrt(loss.variance(at) + loss.noise(points))
+        total = loss.covariance(at, at) / (sd[:, :, None] * sd[:, None, :])
+        i = np.arange(len(points))
+        total[:, i, i] = 1.0  # the noise is an evaluation's own
+        return cls(a @ draws.Z.T, a @ np.swapaxes(a, 1, 2), total, draws)
+
+    @property
+    def information(self) -> Array:
+        """(K, M) nats that each outcome adds to the chosen ones."""
+        logarithm = np.log(np.maximum(self.variance, _LEAST))
+        return np.asarray(
+            0.5 * logarithm[..., -1] - 0.5 * (logarithm[..., :-1] @ self._share[..., None])[..., 0]
+        )
+
+    def choose(self, j: int) -> None:
+        """Condition on the outcome of point j, whatever it will be."""
+        products = (self._e * self._e[:, j : j + 1]) @ self._lowest_is
+        given = self._within(products, self._sum * self._sum[:, j : j + 1], self._explained[:, :, j, None])
+        covariance = np.concatenate(
+            [given + self._unexplained[:, :, j, None], self._total[:, :, j, None]], axis=2
+        )
+        for column in self._columns:
+            covariance -= column * column[:, j : j + 1]
+        column = covariance / np.sqrt(np.maximum(self.variance[:, j : j + 1], _LEAST))
+        self._columns.append(column)
+        self.variance = self.variance - column**2
+
+    def _within(self, products: Array, of_sums: Array, unconditional: Array) -> Array:
+        """(K, M, R) covariances given each label, from sums of products and products of sums over its samples.
+
+        Two pseudo-observations of the unconditional covariance: a rare label must not look certain.
+        """
+        count = self._count[:, None, :]
+        scatter = products - of_sums / np.maximum(count, 1.0)
+        return np.asarray((scatter + 2.0 * unconditional) / (np.maximum(count - 1.0, 0.0) + 2.0))
+
+
+def _diagonal(matrices: Array) -> Array:
+    """(K, M, M) -> (K, M, 1)."""
+    return np.diagonal(matrices, axis1=1, axis2=2)[..., None]
