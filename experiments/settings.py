@@ -1,10 +1,14 @@
 """Which settings are best: variants of FABOLAS on problems of several kinds, several seeds, one table.
 
-    python -m experiments.settings run --group information --seeds 10 --processes 2
-    python -m experiments.settings table --group information
+    python -m experiments.settings run --groups information warp --seeds 10 --processes 2
+    python -m experiments.settings table --groups information warp
+    python -m experiments.settings markdown
 
-Each finished run is a line of a journal, so that a killed comparison goes on where it was. Thinking is counted
-with the fixed overhead of `--overhead` seconds, so that a busy machine changes nothing.
+The problems are both SVM tables with their costs times 100 (trainings of minutes), and three families with a known
+truth: an SVM-like surface, a rugged one in six dimensions, and one where small subsets mislead. Each finished run
+is a line of a journal, so that a killed comparison goes on where it was, and the default, which every group has,
+runs once. Thinking counts for `--overhead` seconds a trial and its effort is fixed, so that a busy machine changes
+nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +18,15 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import inspect
 import json
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -26,58 +35,114 @@ from rich.table import Table
 
 from experiments import synthetic
 from experiments.simulate import Problem, simulate
+from experiments.svm_grid.problem import Problem as SvmGrid
+from fabolas import design
+from fabolas.effort import Effort
+from fabolas.strategies.fabolas import Fabolas
 
-# A comparison: variants by name, each the options that differ from the defaults.
-GROUPS: dict[str, dict[str, dict[str, Any]]] = {
-    "default": {"default": {}},
+Options = dict[str, Any]
+
+# A question: its variants by name, each the options that make it. An option with a dot is a constant of the
+# method that users do not see: a field of every effort, or of the initial design.
+GROUPS: dict[str, dict[str, Options]] = {
     "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
-    "warp": {"log": {"warp": "log"}, "none": {"warp": "none"}, "excess": {"warp": "excess"}},
+    "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {"drift": {"drift": True}, "equation 6": {"drift": False}},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
-    "lengths": {"uniform": {"lengths": "uniform"}, "scaled": {"lengths": "scaled"}},
+    "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
     "checks": {f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0)},
-    "representers": {
-        "thompson": {"representers": "thompson"},
-        "improvement": {"representers": "improvement"},
-    },
+    "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
     "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
     "maximizer": {m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
-    "design": {f"k = {k}": {"initial": k} for k in (5, 10, 20)},
-    "effort": {"full": {"effort": 1.0}, "half": {"effort": 0.5}, "least": {"effort": 0.0}},
+    "design": {"k = 10": {}, "k = 5": {"initial": 5}, "k = 20": {"initial": 20}},
+    "smallest": {"from 1/256": {}, "from 1/64": {"design.SMALLEST": 1 / 64}},
+    "samples": {"default": {}, "K = 2": {"effort.K": 2}, "K = 16": {"effort.K": 16}},
+    "walking": {
+        "default": {},
+        "at every trial": {"effort.every": 1},
+        "long walks": {"effort.steps": 20},
+        "short walks": {"effort.steps": 1},
+    },
+    "effort": {"0.3": {}, "full": {"effort": 1.0}, "least": {"effort": 0.0}},
 }
-# Problem by name: a maker from a seed, and the budget in full trainings.
-PROBLEMS: dict[str, tuple[Any, float]] = {
-    "svm_like": (synthetic.svm_like, 2.0),
-    "rugged6": (lambda seed: synthetic.rugged(6, seed), 10.0),
-    "misleading": (synthetic.misleading, 10.0),
+DEFAULTS: Options = {
+    name: parameter.default
+    for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
+    if parameter.default is not inspect.Parameter.empty
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """Problems of one kind: how to make one from a seed, and for how many full trainings it is run."""
+
+    make: Callable[[int], Problem]
+    budget: float
+
+
+FAMILIES: dict[str, Family] = {
+    "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 2.0),
+    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 4.0),
+    "svm_like": Family(synthetic.svm_like, 1.0),
+    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 10.0),
+    "misleading": Family(synthetic.misleading, 10.0),
 }
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)  # in full trainings
 JOURNAL = Path(".cache/settings.jsonl")
 
 
-def problem_of(name: str, seed: int) -> Problem:
-    """The problem of this name; another one of its family for each seed."""
-    made: Problem = PROBLEMS[name][0](seed)
-    return made
+@dataclass(frozen=True)
+class Job:
+    """One run of a variant."""
+
+    family: str
+    options: Options
+    seed: int
+    effort: float
+    overhead: float
+    max_trials: int
+
+    @property
+    def key(self) -> str:
+        """What identifies the run in the journal: all that it depends on except the code."""
+        differing = {name: v for name, v in self.options.items() if v != DEFAULTS.get(name)}
+        return json.dumps([self.family, {"effort": self.effort} | differing, self.seed, self.overhead])
+
+    def __call__(self) -> dict[str, Any]:
+        """The regret at each checkpoint and how the time was used."""
+        family = FAMILIES[self.family]
+        problem = family.make(self.seed)
+        hidden = {name: value for name, value in self.options.items() if "." in name}
+        options = {"effort": self.effort} | {n: v for n, v in self.options.items() if n not in hidden}
+        with changed(hidden):
+            run = simulate(
+                problem,
+                seed=self.seed,
+                time_budget=family.budget * problem.full_cost,
+                max_trials=self.max_trials,
+                overhead=self.overhead,
+                **options,
+            )
+        return {
+            "regret": [run.regret_at(c * problem.full_cost) for c in CHECKPOINTS if c <= family.budget],
+            "trials": len(run.time),
+            "end": run.time[-1] / problem.full_cost,
+            "median_size": float(np.median(run.size)),
+        }
 
 
-def one(problem: str, options: dict[str, Any], seed: int, overhead: float) -> dict[str, Any]:
-    """One run: the regret at each checkpoint and how the time was used."""
-    instance, full_trainings = problem_of(problem, seed), PROBLEMS[problem][1]
-    budget = full_trainings * instance.full_cost
-    run = simulate(instance, seed=seed, time_budget=budget, max_trials=150, overhead=overhead, **options)
-    return {
-        "regret": [run.regret_at(c * instance.full_cost) for c in CHECKPOINTS if c <= full_trainings],
-        "trials": len(run.time),
-        "end": run.time[-1] / instance.full_cost,
-        "median_size": float(np.median(run.size)),
-    }
-
-
-def key(problem: str, options: dict[str, Any], seed: int, overhead: float) -> str:
-    """What identifies a run in the journal."""
-    return json.dumps([problem, options, seed, overhead], sort_keys=True)
+@contextmanager
+def changed(hidden: Options) -> Iterator[None]:
+    """Constants of the method that users do not see, changed for a while."""
+    of_effort = {n.removeprefix("effort."): v for n, v in hidden.items() if n.startswith("effort.")}
+    at = Effort.at
+    smallest = hidden.get("design.SMALLEST", design.SMALLEST)
+    with (
+        patch.object(Effort, "at", lambda level, n: replace(at(level, n), **of_effort)),
+        patch.object(design, "SMALLEST", smallest),
+    ):
+        yield
 
 
 def finished() -> dict[str, dict[str, Any]]:
@@ -88,63 +153,131 @@ def finished() -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in rows}
 
 
+def jobs_of(arguments: argparse.Namespace, group: str, family: str) -> dict[str, list[Job]]:
+    """Variant -> its jobs, one a seed."""
+    fixed = (arguments.effort, arguments.overhead, arguments.max_trials)
+    return {
+        name: [Job(family, options, seed, *fixed) for seed in range(arguments.seeds)]
+        for name, options in GROUPS[group].items()
+    }
+
+
 def run(arguments: argparse.Namespace) -> None:
-    """Runs what the journal does not have yet."""
+    """Runs what the journal does not have yet, seed by seed."""
     done = finished()
-    jobs = [
-        (name, options, seed, arguments.overhead)
-        for seed in range(arguments.seeds)
-        for name in arguments.problems
-        for options in GROUPS[arguments.group].values()
-    ]
-    jobs = [job for job in jobs if key(*job) not in done]
+    wanted = {
+        job.key: job
+        for group in arguments.groups
+        for family in arguments.problems
+        for jobs in jobs_of(arguments, group, family).values()
+        for job in jobs
+    }
+    jobs = sorted((job for key, job in wanted.items() if key not in done), key=lambda job: job.seed)
     JOURNAL.parent.mkdir(exist_ok=True)
     with ProcessPoolExecutor(arguments.processes) as pool, JOURNAL.open("a") as journal:
-        futures = {pool.submit(one, *job): job for job in jobs}
-        for future in track(as_completed(futures), total=len(jobs), description=arguments.group):
-            journal.write(json.dumps({"key": key(*futures[future]), **future.result()}) + "\n")
+        futures = {pool.submit(job): job for job in jobs}
+        for future in track(as_completed(futures), total=len(jobs)):
+            journal.write(json.dumps({"key": futures[future].key, **future.result()}) + "\n")
             journal.flush()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The variants of a group on one family of problems, over the seeds that all of them have."""
+
+    group: str
+    family: str
+    variants: tuple[str, ...]
+    checkpoints: tuple[float, ...]
+    regrets: np.ndarray  # (variants, seeds, checkpoints)
+
+    @property
+    def medians(self) -> np.ndarray:
+        """(variants, checkpoints)."""
+        return np.asarray(np.median(self.regrets, axis=1))
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """(variants,) the mean rank among the variants, over seeds and checkpoints; 1 is best."""
+        regrets = self.regrets
+        behind = (regrets[:, None] > regrets[None]).sum(axis=1) + 0.5 * (
+            regrets[:, None] == regrets[None]
+        ).sum(axis=1)
+        return np.asarray(behind.mean(axis=(1, 2)) + 0.5)
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Variant, medians, rank, as text."""
+        for name, medians, rank in zip(self.variants, self.medians, self.ranks, strict=True):
+            yield (name, *(f"{m:.4f}" for m in medians), f"{rank:.2f}")
+
+
+def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
+    """What the journal says of each group on each family."""
+    done = finished()
+    for group in arguments.groups:
+        for family in arguments.problems:
+            variants = jobs_of(arguments, group, family)
+            shared = [
+                s for s in range(arguments.seeds) if all(jobs[s].key in done for jobs in variants.values())
+            ]
+            if not shared:
+                continue
+            regrets = [[done[jobs[s].key]["regret"] for s in shared] for jobs in variants.values()]
+            checkpoints = tuple(c for c in CHECKPOINTS if c <= FAMILIES[family].budget)
+            yield Comparison(group, family, tuple(variants), checkpoints, np.array(regrets))
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Prints the median regret at each checkpoint, and the mean rank among the variants."""
-    done, console = finished(), Console(width=150)
-    for name in arguments.problems:
-        checkpoints = [c for c in CHECKPOINTS if c <= PROBLEMS[name][1]]
-        regrets = {}
-        for variant, options in GROUPS[arguments.group].items():
-            rows = [done.get(key(name, options, s, arguments.overhead)) for s in range(arguments.seeds)]
-            regrets[variant] = np.array([row["regret"] for row in rows if row is not None])
-        shared = min(len(r) for r in regrets.values())
-        if not shared:
-            continue
-        stack = np.stack([r[:shared] for r in regrets.values()])  # (variants, seeds, checkpoints)
-        ranks = (stack[:, None] > stack[None]).sum(axis=1) + 0.5 * (stack[:, None] == stack[None]).sum(axis=1)
-        shown = Table(title=f"{name}: median regret after so many full trainings, {shared} seeds")
-        for heading in (arguments.group, *(f"{c:g}" for c in checkpoints), "mean rank"):
+    console = Console(width=130)
+    for found in compare(arguments):
+        seeds = found.regrets.shape[1]
+        shown = Table(title=f"{found.family}: median regret after so many full trainings, {seeds} seeds")
+        for heading in (found.group, *(f"{c:g}" for c in found.checkpoints), "mean rank"):
             shown.add_column(heading, justify="right")
-        for i, variant in enumerate(regrets):
-            medians = [f"{m:.5f}" for m in np.median(stack[i], axis=0)]
-            shown.add_row(variant, *medians, f"{ranks[i].mean() + 0.5:.2f}")
+        for row in found.rows():
+            shown.add_row(*row)
         console.print(shown)
 
 
+def markdown(arguments: argparse.Namespace) -> None:
+    """Prints one table a group for docs/decisions: per problem the last median regret and the mean rank."""
+    comparisons = list(compare(arguments))
+    for group in arguments.groups:
+        found = [c for c in comparisons if c.group == group]
+        if not found:
+            continue
+        print(
+            f"| {group} | "
+            + " | ".join(f"{c.family} ({c.regrets.shape[1]} seeds)" for c in found)
+            + " | rank |"
+        )
+        print("|---" * (len(found) + 2) + "|")
+        for i, variant in enumerate(found[0].variants):
+            cells = [
+                f"{c.medians[i, len(c.checkpoints) // 2]:.4f} {c.medians[i, -1]:.4f} ({c.ranks[i]:.2f})"
+                for c in found
+            ]
+            rank = np.mean([c.ranks[i] for c in found])
+            print(f"| {variant} | " + " | ".join(cells) + f" | {rank:.2f} |")
+        print()
+
+
 def main() -> None:
-    """Runs or shows a comparison."""
+    """Runs or shows comparisons."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("action", choices=["run", "table"])
-    parser.add_argument("--group", choices=GROUPS, default="default")
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("action", choices=["run", "table", "markdown"])
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--problems", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--effort", type=float, default=0.3, help="of each suggestion, from 0 to 1")
     parser.add_argument("--overhead", type=float, default=0.1, help="seconds of thinking a trial counts for")
+    parser.add_argument("--max-trials", type=int, default=80)
     arguments = parser.parse_args()
-    for options in GROUPS[arguments.group].values():
-        options.setdefault("effort", arguments.effort)
-    (run if arguments.action == "run" else table)(arguments)
+    {"run": run, "table": table, "markdown": markdown}[arguments.action](arguments)
 
 
 if __name__ == "__main__":

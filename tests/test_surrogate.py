@@ -109,7 +109,7 @@ def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
     ],
     ids=["constant", "negative", "both signs", "huge range", "zero"],
 )
-@pytest.mark.parametrize("warp", ["log", "none", "excess"])
+@pytest.mark.parametrize("warp", ["log", "none", "root", "excess"])
 def test_odd_losses_give_finite_predictions(losses: np.ndarray, warp: str) -> None:
     found, points, _, _ = data(12)
     models = fitted(Data(points, losses, found.costs, found.failed), warp=warp)
@@ -135,7 +135,7 @@ def test_one_walker_ensemble_goes_on_where_the_last_ended() -> None:
     assert all((sample == walkers.loss).all(axis=1).any() for sample in samples.loss)
 
 
-@pytest.mark.parametrize("warp", ["none", "log", "excess"])
+@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
 def test_outputs_are_standardised_monotone_and_invertible(warp: str) -> None:
     y = np.exp(RNG.normal(size=200))
     output = Output.fit(y, warp)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def test_outputs_are_standardised_monotone_and_invertible(warp: str) -> None:
     assert (np.diff(output.forward(np.sort(y))) > 0).all()
 
 
-@pytest.mark.parametrize("warp", ["none", "log", "excess"])
+@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
 def test_moments_are_those_of_transformed_gaussians(warp: str) -> None:
     output = Output.fit(np.exp(RNG.normal(size=200)), warp)  # type: ignore[arg-type]
     draws = output.location(RNG.normal(0.3, 0.2, 400_000))

@@ -9,7 +9,7 @@ import numpy as np
 
 from fabolas._types import Array
 
-Warp = Literal["none", "log", "excess"]
+Warp = Literal["none", "log", "root", "excess"]
 
 
 HUGE = 1e100  # what a loss is held within, so that its square is still a number
@@ -19,9 +19,9 @@ HUGE = 1e100  # what a loss is held within, so that its square is still a number
 class Output:
     """A monotone map from measured values y to standardised targets t = (w(y) - centre) / scale.
 
-    Warps: `none`, w = y; `log`, w = log(y + shift) with shift zero unless a loss is exactly zero; `excess`,
-    w = log(y - lowest + offset), which treats a loss the same whatever constant is added to it or factor it is
-    multiplied by.
+    Warps: `none`, w = y; `root`, w = sqrt(y); `log`, w = log(y + shift) with shift zero unless a loss is exactly
+    zero; `excess`, w = log(y - lowest + offset), which treats a loss the same whatever constant is added to it or
+    factor it is multiplied by.
     """
 
     warp: Warp
@@ -34,12 +34,12 @@ class Output:
     def fit(cls, y: Array, warp: Warp = "none") -> Output:
         """The map that gives y (n,) zero mean and unit spread.
 
-        A logarithm is of ratios: with losses below zero there are none, and `log` is `none`. A loss of exactly
-        zero, an error rate on few rows, counts as half the smallest one above it.
+        A logarithm is of ratios: with losses below zero there are none, and `log` is `none`, as `root` is. A loss
+        of exactly zero, an error rate on few rows, counts as half the smallest one above it.
         """
         y = _held(y)
         shift = 0.0
-        if warp == "log" and (y.min() < 0.0 or y.max() <= 0.0):
+        if warp in ("log", "root") and (y.min() < 0.0 or y.max() <= 0.0):
             warp = "none"
         elif warp == "log" and y.min() == 0.0:
             shift = 0.5 * float(y[y > 0.0].min())
@@ -47,7 +47,7 @@ class Output:
             spread = float(np.median(y) - y.min())
             warp, shift = ("excess", 0.1 * spread - float(y.min())) if spread > 0.0 else ("none", 0.0)
         # A later value below all that were seen must not send the logarithm to minus infinity.
-        floor = 0.1 * float(y.min() + shift) if warp != "none" else 0.0
+        floor = 0.1 * float(y.min() + shift) if warp in ("log", "excess") else 0.0
         warped = _warped(y, warp, shift, floor)
         scale = float(warped.std())
         # A constant has no spread to standardise; below rounding error of its own size it is one.
@@ -62,13 +62,17 @@ class Output:
     def location(self, t: Array) -> Array:
         """t -> y: the inverse map, hence the median of y when t is the median of a Gaussian."""
         w = self.centre + self.scale * np.asarray(t, dtype=float)
+        if self.warp == "root":
+            return np.maximum(w, 0.0) ** 2
         return w if self.warp == "none" else np.exp(np.minimum(w, _LARGEST)) - self.shift
 
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of y when t is Gaussian (lognormal moments under a logarithm)."""
+        """Mean and standard deviation of y when t is Gaussian, hence y lognormal under a logarithm."""
         w, v = self.centre + self.scale * mean, self.scale**2 * variance
         if self.warp == "none":
             return w, np.sqrt(v)
+        if self.warp == "root":
+            return w**2 + v, np.sqrt(2.0 * v**2 + 4.0 * w**2 * v)
         # Moments of a lognormal with a large variance are made by its far tail; beyond one they only mean
         # "not known", and that is said by a deviation larger than the mean.
         v = np.minimum(v, 1.0)
@@ -87,5 +91,7 @@ def _held(y: Array) -> Array:
 def _warped(y: Array, warp: Warp, shift: float, floor: float) -> Array:
     if warp == "none":
         return y
+    if warp == "root":
+        return np.sqrt(np.maximum(y, 0.0))
     logarithm: Array = np.log(np.maximum(y + shift, max(floor, 1e-300)))
     return logarithm

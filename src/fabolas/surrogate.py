@@ -76,7 +76,7 @@ class Spec:
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
-            ("warp", self.warp, ("log", "excess", "none")),
+            ("warp", self.warp, ("log", "root", "excess", "none")),
             ("lengths", self.lengths, ("scaled", "uniform")),
         ):
             if value not in allowed:

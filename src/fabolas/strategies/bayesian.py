@@ -28,7 +28,7 @@ class OnAllData(ModelBased):
     Args:
         space: what to search; its fidelities are always at the target.
         rules: how information is measured and its maximum sought.
-        warp: of the loss, `log`, `excess` or `none`.
+        warp: of the loss, `log`, `root`, `excess` or `none`.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.

@@ -28,7 +28,7 @@ class Fabolas(ModelBased):
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
         maximizer: `candidates`, `direct` or `cma`.
-        warp: of the loss, `log`, `excess` or `none`.
+        warp: of the loss, `log`, `root`, `excess` or `none`.
         curve: how the (warped) loss falls towards the target: `power`, linearly in log-size, a power law under
             a logarithm; or `paper`, quadratically, flat at the target.
         drift: whether smaller sizes may deviate from the paper's basis functions.

@@ -42,7 +42,7 @@ class Mtbo(ModelBased):
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
         maximizer: `candidates`, `direct` or `cma`.
-        warp: of the loss, `log`, `excess` or `none`.
+        warp: of the loss, `log`, `root`, `excess` or `none`.
         initial: number of configurations of the initial design on each auxiliary task.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
