@@ -108,9 +108,9 @@ def test_the_strategy_hears_what_the_record_leaves_of_the_budget(monkeypatch: py
     heard = []
     ask = Study.ask
 
-    def spy(self: Study, *, remaining: float | None = None) -> Any:
+    def spy(self: Study, *, remaining: float | None = None, queued: bool = False) -> Any:
         heard.append(remaining)
-        return ask(self, remaining=remaining)
+        return ask(self, remaining=remaining, queued=queued)
 
     monkeypatch.setattr(Study, "ask", spy)
     minimize(lambda config, size: Outcome(1.0, cost=2.0), time_budget=7.5, overhead=0.5)
@@ -186,18 +186,23 @@ def test_a_run_that_never_completes_a_trial_ends_with_an_error() -> None:
         minimize(broken, max_trials=100, max_failures=4)
 
 
-def test_ctrl_c_returns_the_result_so_far() -> None:
+@pytest.mark.parametrize(("times", "last"), [(1, "complete"), (2, "lost")])
+def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_so_far(
+    times: int, last: str
+) -> None:
     def interrupted(config: dict[str, Any], size: int) -> float:
         calls.append(1)
         if len(calls) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(times):
+                os.kill(os.getpid(), signal.SIGINT)
         return bowl(config, size)
 
     calls: list[int] = []
     result = minimize(interrupted, max_trials=100)
-    assert [trial.status for trial in result.trials] == ["complete", "complete", "lost"]
-    assert (result.trials[2].error or "").startswith("interrupted")
+    assert [trial.status for trial in result.trials] == ["complete", "complete", last]
+    assert (result.trials[2].error or "").startswith("interrupted" if times == 2 else "")
     assert result.incumbent is not None
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_result_without_a_completed_trial_says_why_it_has_no_answer() -> None:

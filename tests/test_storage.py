@@ -122,14 +122,14 @@ def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Pa
         connection.execute("CREATE TABLE study (key, value)")
     connection.close()
     with sqlite3.connect(newer) as connection:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2")
+        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 3")
         connection.execute("CREATE TABLE unheard_of (a)")
     connection.close()
     empty_wal.with_name("d.db-wal").write_bytes(b"somebody's last transactions")
     cases = {
         text: "not a study",
         database: "not a study",
-        newer: r"newer fabolas \(schema 2",
+        newer: r"newer fabolas \(schema 3",
         empty_wal: "beside it",
     }
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}

@@ -46,8 +46,8 @@ class Budget:
         return out_of_time or (self.trials is not None and trials >= self.trials)
 
 
-def seconds_of(duration: float | str) -> float:
-    """Seconds of a duration such as 90, "90s", "30m", "1h30m" or "1.5h".
+def seconds_of(duration: float | str, what: str = "the time budget") -> float:
+    """Seconds of a duration such as 90, "90s", "30m", "1h30m" or "1.5h"; ``what`` it is, for the errors.
 
     Raises:
         ValueError: If the text cannot be read or the duration is not positive and finite.
@@ -56,16 +56,14 @@ def seconds_of(duration: float | str) -> float:
     if isinstance(duration, str):
         match = _DURATION.fullmatch(duration.strip())
         if match is None or not any(match.groups()):
-            raise ValueError(f"the time budget must be a duration, got {duration!r}; {_REMEDY}")
+            raise ValueError(f"{what} must be a duration, got {duration!r}; {_REMEDY}")
         seconds = sum(float(n) * unit for n, unit in zip(match.groups(), _SECONDS, strict=True) if n)
     elif isinstance(duration, Real) and not isinstance(duration, bool):
         seconds = float(duration)
     else:
-        raise TypeError(f"the time budget must be a number or text, got {duration!r}; {_REMEDY}")
+        raise TypeError(f"{what} must be a number or text, got {duration!r}; {_REMEDY}")
     if not (math.isfinite(seconds) and seconds > 0):
-        raise ValueError(
-            f"the time budget must be more than 0 seconds and finite, got {duration!r}; {_REMEDY}"
-        )
+        raise ValueError(f"{what} must be more than 0 seconds and finite, got {duration!r}; {_REMEDY}")
     return seconds
 
 

@@ -82,6 +82,9 @@ class Trial:
     interrupted it. A failure says something about its configuration, a loss of this kind nothing.
 
     A failed trial has ``loss=None`` and an ``error``; its cost is 0 only where nobody knows how long it ran.
+
+    Trials that run side by side cost more seconds than pass. ``elapsed`` is then how many seconds the study had
+    used by the clock when the trial ended; None says that trials ran one after another.
     """
 
     suggestion: Suggestion
@@ -90,8 +93,11 @@ class Trial:
     cost: float
     info: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    elapsed: float | None = None
 
     def __post_init__(self) -> None:
+        if self.elapsed is not None and not (math.isfinite(self.elapsed) and self.elapsed >= 0):
+            raise ValueError(f"elapsed must be a number of seconds >= 0, got {self.elapsed}")
         if self.status == "complete":
             if self.error is not None:
                 raise ValueError(f"a complete trial has no error, got {self.error!r}; make it a failed one")
@@ -233,6 +239,17 @@ class History:
     def spent(self) -> float:
         """Seconds the record accounts for: all evaluations and all thinking."""
         return math.fsum(self.costs) + math.fsum(self.thinking)
+
+    @cached_property
+    def elapsed(self) -> float:
+        """Seconds that have passed for this record: what is spent, where trials ran one after another.
+
+        Trials that ran side by side say themselves how late it was when they ended.
+        """
+        told = [i for i, trial in enumerate(self.trials) if trial.elapsed is not None]
+        after = told[-1] + 1 if told else 0
+        until = self.trials[told[-1]].elapsed if told else 0.0
+        return (until or 0.0) + (math.fsum(self.costs[after:]) + math.fsum(self.thinking[after:]))
 
     def overhead(self, last: int = 5) -> float:
         """Median thinking time of the last suggestions in seconds, 0.0 before the first."""

@@ -24,19 +24,20 @@ from fabolas.history import Suggestion, Trial, plain
 from fabolas.space import Space
 
 APPLICATION_ID = 0x4641424F  # "FABO"
-SCHEMA = 1
+SCHEMA = 2
 
 _TABLES = """
 CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE suggestion (
     id INTEGER PRIMARY KEY, config TEXT NOT NULL, fidelity TEXT NOT NULL, point BLOB NOT NULL,
     thinking REAL NOT NULL, effort REAL NOT NULL, predicted_cost REAL, origin TEXT NOT NULL,
-    started REAL NOT NULL  -- seconds since the epoch
+    started REAL  -- seconds since the epoch; NULL until a worker began with it
 );
 CREATE TABLE outcome (
     position INTEGER PRIMARY KEY,  -- order of ending
     suggestion INTEGER NOT NULL UNIQUE REFERENCES suggestion (id),
-    status TEXT NOT NULL, loss REAL, cost REAL NOT NULL, info TEXT NOT NULL, error TEXT
+    status TEXT NOT NULL, loss REAL, cost REAL NOT NULL, info TEXT NOT NULL, error TEXT,
+    elapsed REAL  -- seconds the study had used then, where trials ran side by side
 );
 CREATE TABLE state (only INTEGER PRIMARY KEY CHECK (only = 0), arrays BLOB NOT NULL);
 """
@@ -83,12 +84,14 @@ class Record:
         suggestions: Every suggestion, by number.
         trials: Every ended one, in order of ending.
         state: Arrays for the strategy to carry on from; None before the first suggestion.
+        started: When each suggestion was begun with, in seconds since the epoch; the others were never begun.
     """
 
     seed: int
     suggestions: tuple[Suggestion, ...] = ()
     trials: tuple[Trial, ...] = ()
     state: dict[str, Array] | None = None
+    started: dict[int, float] = field(default_factory=dict)
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
@@ -104,8 +107,16 @@ class Storage(Protocol):
         """Start or continue the study of this identity; another one's is refused and stays as it is."""
         ...
 
-    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float) -> None:
+    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
         """Keep a suggestion and the strategy's state after it, both or neither."""
+        ...
+
+    def add_start(self, number: int, started: float) -> None:
+        """Keep when a suggestion was begun with, in seconds since the epoch."""
+        ...
+
+    def remove_suggestion(self, number: int, state: dict[str, Array]) -> None:
+        """Forget a suggestion that was never begun with, and have the strategy's state be the one before it."""
         ...
 
     def add_trial(self, trial: Trial) -> None:
@@ -125,6 +136,7 @@ class MemoryStorage:
     _suggestions: dict[int, Suggestion] = field(default_factory=dict)
     _trials: dict[int, Trial] = field(default_factory=dict)
     _state: dict[str, Array] | None = None
+    _started: dict[int, float] = field(default_factory=dict)
     _open: bool = False
 
     def open(self, identity: Identity) -> Record:
@@ -137,12 +149,25 @@ class MemoryStorage:
         _refuse_others("this storage", identity, self._recorded)
         self._open = True
         suggestions, trials = tuple(self._suggestions.values()), tuple(self._trials.values())
-        return Record(self._recorded["seed"], suggestions, trials, self._state)
+        return Record(self._recorded["seed"], suggestions, trials, self._state, dict(self._started))
 
-    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float) -> None:
+    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
         if suggestion.id in self._suggestions:
             raise ValueError(f"suggestion {suggestion.id} is already kept")
         self._suggestions[suggestion.id] = suggestion
+        self._state = {name: np.array(array) for name, array in state.items()}
+        if started is not None:
+            self._started[suggestion.id] = started
+
+    def add_start(self, number: int, started: float) -> None:
+        if number not in self._suggestions:
+            raise ValueError(f"suggestion {number} is unknown and cannot be begun with")
+        self._started[number] = started
+
+    def remove_suggestion(self, number: int, state: dict[str, Array]) -> None:
+        if number not in self._suggestions or number in self._started or number in self._trials:
+            raise ValueError(f"suggestion {number} is unknown or was begun with, and stays")
+        del self._suggestions[number]
         self._state = {name: np.array(array) for name, array in state.items()}
 
     def add_trial(self, trial: Trial) -> None:
@@ -193,7 +218,7 @@ class SqliteStorage:
         self._connection = connection
         return record
 
-    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float) -> None:
+    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
         s = suggestion
         where = (json.dumps(plain(s.config)), json.dumps(s.fidelity), s.point.astype("<f8").tobytes())
         row = (s.id, *where, s.thinking, s.effort, s.predicted_cost, s.origin, started)
@@ -201,10 +226,25 @@ class SqliteStorage:
             connection.execute("INSERT INTO suggestion VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             connection.execute("REPLACE INTO state VALUES (0, ?)", (_pack(state),))
 
-    def add_trial(self, trial: Trial) -> None:
-        row = (trial.id, trial.status, trial.loss, trial.cost, json.dumps(trial.info), trial.error)
+    def add_start(self, number: int, started: float) -> None:
         with self._transaction() as connection:
-            connection.execute("INSERT INTO outcome VALUES (NULL, ?, ?, ?, ?, ?, ?)", row)
+            found = connection.execute("UPDATE suggestion SET started = ? WHERE id = ?", (started, number))
+            if found.rowcount != 1:
+                raise ValueError(f"suggestion {number} is unknown and cannot be begun with")
+
+    def remove_suggestion(self, number: int, state: dict[str, Array]) -> None:
+        with self._transaction() as connection:
+            found = connection.execute("DELETE FROM suggestion WHERE id = ? AND started IS NULL", (number,))
+            if found.rowcount != 1:
+                raise ValueError(f"suggestion {number} is unknown or was begun with, and stays")
+            connection.execute("REPLACE INTO state VALUES (0, ?)", (_pack(state),))
+
+    def add_trial(self, trial: Trial) -> None:
+        outcome = (trial.status, trial.loss, trial.cost, json.dumps(trial.info), trial.error)
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO outcome VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (trial.id, *outcome, trial.elapsed)
+            )
 
     def close(self) -> None:
         if self._connection is not None:
@@ -252,6 +292,11 @@ def _check_header(path: Path) -> None:
             f"{path} was written by a newer fabolas (schema {number['version']}, this one reads up to "
             f"{SCHEMA}) and was left as it is; upgrade fabolas, or choose another file"
         )
+    if number["version"] < SCHEMA:
+        raise ValueError(
+            f"{path} was written by an older fabolas (schema {number['version']}, this one reads {SCHEMA}) and "
+            "was left as it is; go on with that version, or choose another file"
+        )
 
 
 def _check_leftovers(path: Path) -> None:
@@ -291,13 +336,13 @@ def _load(path: Path, connection: sqlite3.Connection, identity: Identity) -> Rec
         suggestions = {s.id: s for s in _load_suggestions(connection, identity.space)}
         trials = tuple(_load_trials(connection, suggestions))
         state = connection.execute("SELECT arrays FROM state").fetchone()
+        begun = dict(connection.execute("SELECT id, started FROM suggestion WHERE started IS NOT NULL"))
     except (sqlite3.DatabaseError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(
             f"{path} has the mark of a study but cannot be read ({error}); choose another file"
         ) from error
-    return Record(
-        recorded["seed"], tuple(suggestions.values()), trials, None if state is None else _unpack(state[0])
-    )
+    arrays = None if state is None else _unpack(state[0])
+    return Record(recorded["seed"], tuple(suggestions.values()), trials, arrays, begun)
 
 
 def _load_suggestions(connection: sqlite3.Connection, space: Space) -> Iterator[Suggestion]:
@@ -309,10 +354,10 @@ def _load_suggestions(connection: sqlite3.Connection, space: Space) -> Iterator[
 
 
 def _load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestion]) -> Iterator[Trial]:
-    columns = "suggestion, status, loss, cost, info, error"
+    columns = "suggestion, status, loss, cost, info, error, elapsed"
     rows = connection.execute(f"SELECT {columns} FROM outcome ORDER BY position")
-    for number, status, loss, cost, info, error in rows:
-        yield Trial(suggestions[number], status, loss, cost, json.loads(info), error)
+    for number, status, loss, cost, info, error, elapsed in rows:
+        yield Trial(suggestions[number], status, loss, cost, json.loads(info), error, elapsed)
 
 
 def _refuse_others(what: str, identity: Identity, recorded: dict[str, Any]) -> None:

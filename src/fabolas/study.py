@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fabolas._types import Array
+from fabolas.execution import RESOLUTION
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_cost, as_info
 from fabolas.space import Fidelity, Space
-from fabolas.storage import Identity, MemoryStorage, SqliteStorage, Storage
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
 from fabolas.strategies import Strategy, make
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
-# What a clock too coarse to see an evaluation is taken to have seen; the logarithm of a cost must exist.
-RESOLUTION = 1e-6
+LATE = "late:"  # origin of a trial that was told after it had been given up, with the number it had
 
 
 class Study:
@@ -78,12 +79,12 @@ class Study:
             self.history = History(record.trials)
             self._next_id = len(record.suggestions)
             self._pending: dict[int, Suggestion] = {}
-            self._handed_out: dict[int, float] = {}
+            self._begun: dict[int, float] = {}
+            self._before: dict[str, Array] = {}  # the strategy's state before the last suggestion
+            self.elapsed_by: Callable[[], float] | None = None
             if record.state is not None:
                 self.strategy.restore(record.state)
-            for suggestion in record.pending:
-                self._pending[suggestion.id] = suggestion
-                self._end(_lost(suggestion))
+            self._lose_all(record)
         except BaseException:
             self.close()
             raise
@@ -109,12 +110,22 @@ class Study:
         """Seconds the record accounts for: evaluations and thinking, pending suggestions' thinking too."""
         return self.history.spent + sum(s.thinking for s in self._pending.values())
 
-    def ask(self, *, remaining: float | None = None) -> Suggestion:
+    @property
+    def elapsed(self) -> float:
+        """Seconds that have passed for this record: ``spent``, unless trials ran side by side.
+
+        Those who run them so set ``elapsed_by`` to a function that says how many seconds the study has used by the
+        clock; it is recorded with each trial.
+        """
+        return self.history.elapsed + sum(s.thinking for s in self._pending.values())
+
+    def ask(self, *, remaining: float | None = None, queued: bool = False) -> Suggestion:
         """The next configuration to evaluate, and at which fidelity.
 
         Args:
             remaining: Seconds of a time budget that are left, None without one; to be reproducible it must
                 follow from the record (a budget less ``study.spent``).
+            queued: Whether nobody begins with it yet; ``start`` then says when somebody does.
         """
         self._check_open()
         number = self._next_id
@@ -136,16 +147,48 @@ class Study:
                 origin=proposal.origin,
             )
             with self._thinking():
-                self._storage.add_suggestion(suggestion, self.strategy.state(), time.time())
+                begun = None if queued else time.time()
+                self._storage.add_suggestion(suggestion, self.strategy.state(), begun)
         except BaseException:
             # A suggestion that was interrupted never was: the next one must not start from half of it.
             self.strategy.restore(before)
             raise
         self._unrecorded -= thinking
+        self._before = before
         self._pending[number] = suggestion
         self._next_id += 1
-        self._handed_out[number] = self._clock()
+        if not queued:
+            self._begun[number] = self._clock()
         return replace(suggestion)
+
+    def start(self, suggestion: Suggestion | int) -> None:
+        """Record that somebody begins with a suggestion that was asked for with ``queued=True``.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended.
+        """
+        own = self._find(suggestion)
+        with self._thinking():
+            self._storage.add_start(own.id, time.time())
+        self._begun[own.id] = self._clock()
+
+    def withdraw(self, suggestion: Suggestion | int) -> None:
+        """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
+
+        Raises:
+            ValueError: If it is not the last one, was begun with, or has ended.
+        """
+        own = self._find(suggestion)
+        if own.id != self._next_id - 1 or own.id in self._begun:
+            raise ValueError(
+                f"only the last suggestion can be withdrawn, and only before it is begun with, got {own.id}; "
+                "lose it instead"
+            )
+        self._storage.remove_suggestion(own.id, self._before)
+        self.strategy.restore(self._before)
+        del self._pending[own.id]
+        self._next_id -= 1
+        self._unrecorded += own.thinking if self._overhead is None else 0.0
 
     def tell(
         self,
@@ -159,15 +202,18 @@ class Study:
         Args:
             suggestion: What ``ask`` gave, or its id.
             loss: A finite number, or an Outcome that holds it with cost and info.
-            cost: Seconds the evaluation took; None takes the time since the suggestion was handed out.
+            cost: Seconds the evaluation took; None takes the time since it was begun with.
             info: Anything worth keeping with the trial, stored as JSON.
+
+        A suggestion that was given up as lost may be told after all, as when a worker survived the process that
+        opened the study. The loss then becomes a trial of its own, whose number is new.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended, the loss not finite, or the cost not > 0.
             TypeError: If the loss or the cost is not a number.
         """
         now = self._clock()
-        own = self._find(suggestion)
+        own = self._find(suggestion, late=True)
         if isinstance(loss, Outcome):
             if cost is not None or info is not None:
                 raise TypeError(
@@ -177,6 +223,7 @@ class Study:
         else:
             outcome = Outcome(loss, cost, as_info(info))
         seconds = self._cost(own, outcome.cost, now)
+        own = self._revived(own)
         return self._end(Trial(own, "complete", outcome.loss, seconds, outcome.info))
 
     def fail(
@@ -187,7 +234,7 @@ class Study:
         Args:
             suggestion: What ``ask`` gave, or its id.
             reason: What happened, in words or as an exception, whose traceback is kept.
-            cost: Seconds until it failed; None takes the time since the suggestion was handed out.
+            cost: Seconds until it failed; None takes the time since it was begun with.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended, or the cost is not > 0.
@@ -201,19 +248,21 @@ class Study:
             Trial(own, "failed", None, self._cost(own, cost, now), error=error or "no reason given")
         )
 
-    def lose(self, suggestion: Suggestion | int, reason: str) -> Trial:
+    def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
         """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
 
         Args:
             suggestion: What ``ask`` gave, or its id.
             reason: Why, in words.
+            cost: Seconds until it was given up; None takes the time since it was begun with, 0 if nobody had.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended.
         """
         now = self._clock()
         own = self._find(suggestion)
-        return self._end(Trial(own, "lost", None, self._cost(own, None, now), error=reason))
+        seconds = self._cost(own, cost, now) if own.id in self._begun else 0.0
+        return self._end(Trial(own, "lost", None, seconds, error=reason))
 
     def incumbent(self) -> Incumbent | None:
         """The evaluated configuration with the lowest predicted loss at the target; None before one."""
@@ -251,14 +300,41 @@ class Study:
 
     def _end(self, trial: Trial) -> Trial:
         self._check_open()
+        if self.elapsed_by is not None:
+            trial = replace(trial, elapsed=self.elapsed_by())
         with self._thinking():
             self._storage.add_trial(trial)
             self.history = self.history.append(trial)
             del self._pending[trial.id]
-            self._handed_out.pop(trial.id, None)
+            self._begun.pop(trial.id, None)
         return trial
 
-    def _find(self, suggestion: Suggestion | int) -> Suggestion:
+    def _lose_all(self, record: Record) -> None:
+        """Give up what was pending when the study was closed or its process died; what it cost is estimated."""
+        complete = self.history.costs[self.history.complete]
+        typical = float(np.median(complete)) if len(complete) else 0.0
+        lost = [_lost(s, record.started.get(s.id), typical, time.time()) for s in record.pending]
+        if len(lost) > 1 or any(trial.elapsed is not None for trial in self.trials):
+            # They ran side by side: the longest of them says how much time has passed.
+            passed = self.history.elapsed + max((trial.cost for trial in lost), default=0.0)
+            lost = [replace(trial, elapsed=passed) for trial in lost]
+        for trial in lost:
+            self._pending[trial.id] = trial.suggestion
+            self._end(trial)
+
+    def _revived(self, suggestion: Suggestion) -> Suggestion:
+        """The suggestion itself; one that was lost comes back under a new number, since the record only grows."""
+        if suggestion.id in self._pending:
+            return suggestion
+        origin = f"{LATE}{suggestion.id}"
+        revived = replace(suggestion, id=self._next_id, thinking=0.0, effort=0.0, origin=origin)
+        with self._thinking():
+            self._storage.add_suggestion(revived, self.strategy.state(), time.time())
+        self._pending[revived.id] = revived
+        self._next_id += 1
+        return revived
+
+    def _find(self, suggestion: Suggestion | int, late: bool = False) -> Suggestion:
         self._check_open()
         try:
             number = suggestion.id if isinstance(suggestion, Suggestion) else operator.index(suggestion)
@@ -268,6 +344,9 @@ class Study:
         own = self._pending.get(number)
         if own is None and 0 <= number < self._next_id:
             ended = next(trial for trial in self.trials if trial.id == number)
+            told = any(trial.suggestion.origin == f"{LATE}{number}" for trial in self.trials)
+            if late and ended.status == "lost" and not told:
+                return ended.suggestion
             how = f"loss {ended.loss}" if ended.error is None else ended.error.strip().splitlines()[-1]
             raise ValueError(
                 f"suggestion {number} has already ended ({ended.status}: {how}); tell each one once"
@@ -285,16 +364,25 @@ class Study:
     def _cost(self, suggestion: Suggestion, cost: float | None, now: float) -> float:
         if cost is not None:
             return as_cost(cost)
-        return max(now - self._handed_out[suggestion.id], RESOLUTION)
+        if suggestion.id not in self._begun:
+            raise ValueError(
+                f"how long suggestion {suggestion.id} took is not known here; say it: tell(..., cost=12.5)"
+            )
+        return max(now - self._begun[suggestion.id], RESOLUTION)
 
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("this study is closed; open it again with fabolas.Study(..., storage=...)")
 
 
-def _lost(suggestion: Suggestion) -> Trial:
+def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:
+    """Nobody knows when the process died: a trial ran no longer than expected, nor than since it was begun with."""
+    if started is None:
+        return Trial(suggestion, "lost", None, 0.0, error="the process ended before it was begun with")
+    expected = typical if suggestion.predicted_cost is None else suggestion.predicted_cost
+    cost = min(expected, max(now - started, 0.0))
     reason = "the study was closed, or its process ended, before an outcome was told"
-    return Trial(suggestion, "lost", None, suggestion.predicted_cost or 0.0, error=reason)
+    return Trial(suggestion, "lost", None, cost, error=reason)
 
 
 def _storage_of(storage: str | Path | Storage | None) -> Storage:

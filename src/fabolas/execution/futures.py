@@ -1,0 +1,199 @@
+"""Trials by any ``concurrent.futures.Executor``: threads, process pools, Dask, Ray.
+
+The objective and its data go to each worker process once. A job carries only a token; a worker that does not know
+it yet says so, and is sent the job again with the objective and the data, which it keeps. So nothing is assumed of
+an executor but ``submit``, and a worker that joins late or comes back from the dead is served like the first.
+"""
+
+import pickle
+import secrets
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent import futures
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from fabolas.execution.base import Ended, Job, Objective
+from fabolas.execution.processes import pickled
+from fabolas.execution.task import RESOLUTION, evaluate
+
+_KEPT = 2  # objectives that a worker process keeps at once; the data may be large
+_known: dict[str, tuple[Objective, Any]] = {}
+_lock = threading.Lock()
+
+
+class Shared:
+    """The objective and its data, under a token that every worker comes to know.
+
+    They are pickled when a worker first asks, and never where it lives in this process.
+    """
+
+    def __init__(self, objective: Objective, data: Any = None) -> None:
+        self.token = secrets.token_hex(8)
+        self._content = (objective, data)
+        with _lock:
+            _known[self.token] = self._content
+
+    @cached_property
+    def payload(self) -> bytes:
+        """Objective and data as bytes.
+
+        Raises:
+            TypeError: If they cannot be pickled.
+        """
+        return pickled(*self._content)
+
+    def forget(self) -> None:
+        """Let this process forget them."""
+        with _lock:
+            _known.pop(self.token, None)
+
+
+def perform(token: str, job: Job, payload: bytes | None) -> Ended | None:
+    """Run a job in a worker; None if the worker does not know the token's objective and was not given it."""
+    with _lock:
+        if payload is not None and token not in _known:
+            while len(_known) >= _KEPT:
+                del _known[next(iter(_known))]
+            try:
+                _known[token] = pickle.loads(payload)
+            except Exception:  # noqa: BLE001 - whatever it is, the trial is told
+                reason = f"the worker could not load the objective or its data:\n{traceback.format_exc()}"
+                return Ended(job.id, "failed", error=reason)
+        known = _known.get(token)
+    if known is None:
+        return None
+    again = _Claim.of(token, job)
+    if again.taken:
+        reason = "the worker that ran it died; Dask sent it to another one, which refused to run it again"
+        return Ended(job.id, "failed", error=reason)
+    ended = evaluate(*known, job)
+    again.release()
+    return ended
+
+
+class _Claim:
+    """A mark on Dask's scheduler that a trial was begun: Dask runs a dead worker's tasks again, and we do not.
+
+    Elsewhere a task is run once and there is nothing to mark.
+    """
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+        self.taken = event is not None and bool(event.is_set())
+        if event is not None:
+            event.clear() if self.taken else event.set()
+
+    @classmethod
+    def of(cls, token: str, job: Job) -> "_Claim":
+        distributed = sys.modules.get("distributed")
+        if distributed is None:
+            return cls(None)
+        try:
+            distributed.get_worker()
+        except ValueError:  # Dask is loaded, but this is none of its workers
+            return cls(None)
+        return cls(distributed.Event(f"fabolas-{token}-{job.id}"))
+
+    def release(self) -> None:
+        if self._event is not None:
+            self._event.clear()
+
+
+class _RefusedError(Exception):
+    """The executor, or pickle, does not take a trial, and will not take the next either."""
+
+
+class FutureSlot:
+    """One job at a time given to an executor. What runs there cannot be killed, only no longer waited for.
+
+    Args:
+        executor: Any Executor; it stays its owner's, and is not shut down.
+        shared: The objective and its data.
+    """
+
+    def __init__(self, executor: futures.Executor, shared: Shared) -> None:
+        self._executor = executor
+        self._shared = shared
+        self._stop: futures.Future[Any] = futures.Future()
+
+    def run(self, job: Job, started: Callable[[], None]) -> Ended:
+        begin = time.perf_counter()
+        started()
+        try:
+            ended = self._result(job, None)
+            if ended is None:
+                ended = self._result(job, self._payload())
+        except _RefusedError as refused:
+            return Ended(job.id, "lost", error=str(refused), fatal=True)
+        except futures.BrokenExecutor as error:
+            # A broken pool takes all its trials with it, and does not say whose fault it was.
+            reason = f"the executor broke down: {_said(error)}"
+            return Ended(job.id, "lost", cost=_since(begin), error=reason, fatal=True)
+        except (futures.CancelledError, KeyboardInterrupt) as error:
+            return Ended(job.id, "lost", cost=_since(begin), error=f"no longer waited for: {_said(error)}")
+        except Exception as error:  # noqa: BLE001 - an executor's own kinds of failure, as Dask's KilledWorker
+            reason = f"the executor could not run it, its worker may have died: {_said(error)}"
+            return Ended(job.id, "failed", cost=_since(begin), error=reason)
+        assert ended is not None, "a worker that was given the objective knows it"
+        return ended if ended.cost > 0.0 else replace(ended, cost=_since(begin))
+
+    def _result(self, job: Job, payload: bytes | None) -> Ended | None:
+        try:
+            shipped = payload if payload is None else self._ship(payload)
+            future: futures.Future[Any] = self._executor.submit(perform, self._shared.token, job, shipped)
+        except Exception as error:
+            raise _RefusedError(f"the executor takes no trials: {_said(error)}") from error
+        futures.wait([future, self._stop], return_when=futures.FIRST_COMPLETED)
+        if not future.done():
+            future.cancel()
+            raise futures.CancelledError("stopped")
+        ended: Ended | None = future.result()
+        return ended
+
+    def _payload(self) -> bytes:
+        try:
+            return self._shared.payload
+        except TypeError as error:
+            raise _RefusedError(str(error)) from error
+
+    def _ship(self, payload: bytes) -> Any:
+        """What to give the executor for the payload: Dask is given large things apart from the task."""
+        scatter = getattr(getattr(self._executor, "_client", None), "scatter", None)
+        return payload if scatter is None else scatter(payload, hash=False)
+
+    def stop(self) -> None:
+        if not self._stop.done():
+            self._stop.set_result(None)
+
+    def close(self) -> None:
+        """Nothing: the executor is its owner's."""
+
+
+def capacity(executor: futures.Executor) -> int:
+    """How many trials an executor can run at once.
+
+    Raises:
+        ValueError: If it does not say.
+    """
+    workers = getattr(executor, "_max_workers", None)  # the standard library's, loky's, ours for Ray
+    client = getattr(executor, "_client", None)
+    if workers is None and client is not None and hasattr(client, "nthreads"):  # Dask's
+        workers = sum(client.nthreads().values())
+    if not workers:
+        raise ValueError(
+            f"{type(executor).__name__} does not say how many trials it can run at once; say it: workers=8"
+        )
+    return int(workers)
+
+
+def _since(begin: float) -> float:
+    return max(time.perf_counter() - begin, RESOLUTION)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip().rstrip(":")

@@ -1,0 +1,209 @@
+"""Trials in processes of their own, each with a pipe of its own: one that dies takes only its trial with it.
+
+A worker is started as ``python -c``, not by ``multiprocessing``: it neither forks this process with its threads and
+locks, nor imports the user's script a second time, so that no ``if __name__ == "__main__"`` is needed.
+"""
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import Pipe
+from typing import Any
+
+import cloudpickle
+
+from fabolas.execution.base import Ended, Job, Objective, Started
+from fabolas.execution.memory import resident
+from fabolas.execution.pool import Pool
+from fabolas.execution.task import RESOLUTION
+
+_TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
+_BOOT = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from fabolas.execution.worker import main
+main(int(sys.argv[2]))
+"""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def processes(objective: Objective, data: Any, workers: int, memory: int | None = None) -> Pool:
+    """A pool of so many worker processes, each of which is given the objective and the data once.
+
+    Raises:
+        TypeError: If the objective or the data cannot be pickled.
+        ValueError: On a system without POSIX processes.
+    """
+    if os.name != "posix":
+        raise ValueError(
+            f"process workers need a POSIX system, this one is {os.name!r}; give an executor=, such as "
+            "loky.get_reusable_executor(), or workers=1 without limits"
+        )
+    payload = pickled(objective, data)
+    threads = max(1, _cores() // workers)
+    return Pool([ProcessSlot(payload, threads, memory) for _ in range(workers)])
+
+
+def pickled(objective: Objective, data: Any) -> bytes:
+    """Objective and data as bytes, also of functions defined in a script, a notebook or another function.
+
+    Raises:
+        TypeError: If that is not possible.
+    """
+    try:
+        return bytes(cloudpickle.dumps((objective, data), protocol=pickle.HIGHEST_PROTOCOL))
+    except Exception as error:
+        raise TypeError(
+            "the objective and its data must be picklable (by cloudpickle) to run in another process, got: "
+            f"{type(error).__name__}: {error}; keep locks, open files and connections out of them, "
+            "or use workers=1"
+        ) from error
+
+
+class ProcessSlot:
+    """One process, started when first needed and again whenever it has died or had to be killed.
+
+    Args:
+        payload: The pickled objective and data.
+        threads: How many threads numerical libraries may use in it, unless the environment says so already.
+        memory: Bytes it may hold; None for no limit.
+    """
+
+    def __init__(self, payload: bytes, threads: int = 1, memory: int | None = None) -> None:
+        self._payload = payload
+        self._memory = memory
+        limited = (
+            {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, str(threads))
+        )
+        self._environment = {**os.environ, **limited}
+        self._stopped = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Any = None
+
+    def run(self, job: Job, started: Callable[[], None]) -> Ended:
+        for attempt in range(2):
+            try:
+                ended = self._attempt(job, started)
+            except (EOFError, OSError):  # it died before it began, and so not of this job
+                code = self._kill()
+                if attempt:
+                    reason = f"the worker process {_how(code)} before it could begin with the trial, twice"
+                    return Ended(job.id, "failed", error=reason)
+            else:
+                return ended
+        raise AssertionError("unreachable: the second attempt returns")
+
+    def _attempt(self, job: Job, started: Callable[[], None]) -> Ended:
+        """Raises OSError or EOFError if the process dies before the objective is called."""
+        if self._process is None:
+            self._start()
+        self._connection.send_bytes(pickle.dumps(job))
+        begin: float | None = None
+        while True:
+            if self._stopped.is_set():
+                self._kill()
+                return Ended(job.id, "lost", cost=_since(begin), error="stopped while it was running")
+            try:
+                message = self._receive()
+            except (EOFError, OSError):
+                if begin is None:
+                    raise
+                reason = f"the worker process {_how(self._kill())}"
+                return Ended(job.id, "failed", cost=_since(begin), error=reason)
+            if isinstance(message, Started):
+                begin = time.perf_counter()
+                started()
+            elif isinstance(message, Ended):
+                return message
+            elif begin is not None and (reason := self._excess(job, begin)):
+                self._kill()
+                return Ended(job.id, "failed", cost=_since(begin), error=reason)
+
+    def _receive(self) -> Started | Ended | None:
+        """What the process says within a tick; EOFError or OSError if it has died."""
+        assert self._process is not None
+        # Asked before the pipe: what it said before it died is still to be read.
+        dead = self._process.poll() is not None
+        if self._connection.poll(_TICK):
+            message: Started | Ended = pickle.loads(self._connection.recv_bytes())
+            return message
+        if dead:  # a child of its own may hold the other end of the pipe open
+            raise EOFError
+        return None
+
+    def _excess(self, job: Job, begin: float) -> str:
+        """What the job has used too much of, in words; nothing if it has not."""
+        if job.timeout is not None and time.perf_counter() - begin > job.timeout:
+            return f"timed out: not finished after {job.timeout:.4g} s (trial_timeout), so it was killed"
+        if self._memory is not None and self._process is not None:
+            held = resident(self._process.pid)
+            if held > self._memory:
+                amounts = f"{held / 1e6:,.0f} MB, more than {self._memory / 1e6:,.0f} MB"
+                return f"out of memory: it held {amounts} (trial_memory), so it was killed"
+        return ""
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def close(self) -> None:
+        self._kill()
+
+    def _start(self) -> None:
+        ours, theirs = Pipe()
+        try:
+            command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), str(theirs.fileno())]
+            # A session of its own: Ctrl-C in the terminal is for us alone, and what the objective starts can be
+            # ended together with it.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                env=self._environment,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        self._connection = ours
+        ours.send_bytes(self._payload)
+
+    def _kill(self) -> int:
+        """End the process and what it has started; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        self._connection.close()
+        # It ends by itself when the pipe is closed, or has ended already; the code is then its own.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_TICK)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
+
+
+def _since(begin: float | None) -> float:
+    return 0.0 if begin is None else max(time.perf_counter() - begin, RESOLUTION)
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    hint = "; the system may have been out of memory" if -code == signal.SIGKILL else ""
+    return f"was killed by signal {-code} ({name}){hint}"
+
+
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

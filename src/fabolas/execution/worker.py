@@ -1,0 +1,41 @@
+"""What a worker process does: take the objective once, then one trial after another until its parent is gone."""
+
+import os
+import pickle
+import queue
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fabolas.execution.base import Ended, Job, Started
+from fabolas.execution.task import evaluate
+
+
+def main(descriptor: int) -> None:
+    """Serve the parent at the other end of this file descriptor."""
+    connection: Connection[Any, Any] = Connection(descriptor)
+    messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(connection, messages), daemon=True).start()
+    objective, data, failure = None, None, None
+    try:
+        objective, data = pickle.loads(messages.get())
+    except Exception:  # noqa: BLE001 - whatever it is, each trial is told
+        failure = f"the worker process could not load the objective or its data:\n{traceback.format_exc()}"
+    while True:
+        job: Job = pickle.loads(messages.get())
+        if objective is None:
+            ended = Ended(job.id, "failed", error=failure)
+        else:
+            connection.send_bytes(pickle.dumps(Started(job.id)))
+            ended = evaluate(objective, data, job)
+        connection.send_bytes(pickle.dumps(ended))
+
+
+def _listen(connection: "Connection[Any, Any]", messages: "queue.SimpleQueue[bytes]") -> None:
+    """Pass messages on; end the process when the parent has gone, whatever the objective is doing."""
+    try:
+        while True:
+            messages.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
