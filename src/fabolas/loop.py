@@ -15,6 +15,7 @@ from fabolas.execution import RESOLUTION, Ended, Event, Job, Limits, Place, Star
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot, reporting
 from fabolas.result import Result
+from fabolas.strategies import Strategy
 from fabolas.study import Study
 
 # After looking at the incumbent, so many times as long passes before the next look: with trials of milliseconds a
@@ -22,6 +23,8 @@ from fabolas.study import Study
 _PATIENCE = 100.0
 # A suggestion is prepared in advance if workers would otherwise wait for more than this share of their time.
 _NEGLIGIBLE = 0.02
+# With many workers thinking is to take this share of the time at most: a thinker without pause keeps some waiting.
+_BUSY = 0.5
 
 
 class Loop:
@@ -67,6 +70,7 @@ class Loop:
         self._trajectory: list[tuple[float, Incumbent]] = []
         if place.ahead:
             study.elapsed_by = lambda: self._used + self._passed()
+            _share_among(place.capacity, study.strategy)
 
     def __call__(self, progress: bool) -> Result:
         """Run to the end of the budget, of the user's patience, or of a row of failures."""
@@ -244,6 +248,14 @@ class Loop:
         recorded = study.thinking + float(study.history.costs.sum())
         share = study.thinking / recorded if recorded > 0 else 0.0
         report(Snapshot(self._elapsed(), len(study.trials), failed, self._incumbent, fidelity, share))
+
+
+def _share_among(workers: int, strategy: Strategy) -> None:
+    """Have the strategy think no longer for each of the workers than one thinker can for all of them."""
+    share = getattr(strategy, "share", None)
+    if share is not None:
+        of_a_trial = min(share / (1.0 - share), _BUSY / workers)
+        strategy.share = of_a_trial / (1.0 + of_a_trial)  # type: ignore[attr-defined]
 
 
 @contextmanager

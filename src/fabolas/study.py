@@ -19,6 +19,7 @@ from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_c
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
 from fabolas.strategies import Strategy, make
+from fabolas.strategies.apart import apart
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -134,13 +135,15 @@ class Study:
         try:
             with self._thinking():
                 proposal = self.strategy.suggest(self.history, self.pending, rng, remaining=remaining)
-                config, fidelity = self.space.decode(proposal.point)
+                waiting = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
+                point = apart(self.space, proposal.point, waiting, rng)
+                config, fidelity = self.space.decode(point)
             thinking = self._unrecorded
             suggestion = Suggestion(
                 number,
                 config,
                 fidelity,
-                proposal.point,
+                point,
                 thinking=thinking if self._overhead is None else self._overhead,
                 effort=proposal.effort,
                 predicted_cost=proposal.predicted_cost,

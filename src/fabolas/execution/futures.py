@@ -21,6 +21,7 @@ from fabolas.execution.base import Ended, Job, Objective
 from fabolas.execution.processes import pickled
 from fabolas.execution.task import RESOLUTION, evaluate
 
+_ATTEMPTS = 6  # to find a worker that knows the objective
 _KEPT = 2  # objectives that a worker process keeps at once; the data may be large
 _known: dict[str, tuple[Objective, Any]] = {}
 _lock = threading.Lock()
@@ -125,9 +126,7 @@ class FutureSlot:
         begin = time.perf_counter()
         started()
         try:
-            ended = self._result(job, None)
-            if ended is None:
-                ended = self._result(job, self._payload())
+            ended = self._evaluated(job)
         except _RefusedError as refused:
             return Ended(job.id, "lost", error=str(refused), fatal=True)
         except futures.BrokenExecutor as error:
@@ -139,8 +138,25 @@ class FutureSlot:
         except Exception as error:  # noqa: BLE001 - an executor's own kinds of failure, as Dask's KilledWorker
             reason = f"the executor could not run it, its worker may have died: {_said(error)}"
             return Ended(job.id, "failed", cost=_since(begin), error=reason)
-        assert ended is not None, "a worker that was given the objective knows it"
         return ended if ended.cost > 0.0 else replace(ended, cost=_since(begin))
+
+    def _evaluated(self, job: Job) -> Ended:
+        """What a worker made of the job; it is given the objective and the data if it has to ask for them."""
+        payload: bytes | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                ended = self._result(job, payload)
+            except futures.CancelledError:
+                # Dask cancels a trial whose payload has died together with its worker. Another worker, asked anew,
+                # finds the trial's claim.
+                if self._stop.done() or payload is None:
+                    raise
+                payload = None
+            else:
+                if ended is not None:
+                    return ended
+                payload = self._payload()
+        raise futures.CancelledError("no worker could be given the objective and its data")
 
     def _result(self, job: Job, payload: bytes | None) -> Ended | None:
         try:

@@ -27,9 +27,9 @@ from fabolas.execution.task import RESOLUTION
 _TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
 _BOOT = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[1])
+number, sys.path[:], sys.argv[:] = json.loads(sys.argv[1])
 from fabolas.execution.worker import main
-main(int(sys.argv[2]))
+main(number)
 """
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -158,7 +158,8 @@ class ProcessSlot:
     def _start(self) -> None:
         ours, theirs = Pipe()
         try:
-            command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), str(theirs.fileno())]
+            # It finds the same modules as we do, and its objective the same command line.
+            command = [sys.executable, "-c", _BOOT, json.dumps([theirs.fileno(), sys.path, sys.argv])]
             # A session of its own: Ctrl-C in the terminal is for us alone, and what the objective starts can be
             # ended together with it.
             self._process = subprocess.Popen(
