@@ -1,0 +1,287 @@
+"""Runs with several workers: budget, record, interrupts, kills. Places are real, or under a simulated clock."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from experiments.asynchronous import Clock, Workers, simulate_workers
+from experiments.synthetic import svm_like
+
+import fabolas
+from fabolas import Float, Outcome, Result, Study
+from fabolas.budget import Budget
+from fabolas.loop import Loop
+from fabolas.storage import MemoryStorage
+from fabolas.strategies.apart import DISTANCE
+
+SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
+SIZE = {"size": (10, 1000)}
+
+
+def bowl(config: dict[str, Any], size: int) -> float:
+    return float((config["x"] - 0.3) ** 2 + (config["y"] - 0.6) ** 2 + 1 / size)
+
+
+def minimize(objective: Any, **kwargs: Any) -> Result:
+    settings: dict[str, Any] = {"fidelities": SIZE, "strategy": "random", "seed": 0, "progress": False}
+    return fabolas.minimize(objective, SPACE, **(settings | kwargs))
+
+
+def test_two_processes_find_what_one_does() -> None:
+    result = minimize(bowl, max_trials=12, workers=2)
+    assert sorted(trial.id for trial in result.trials) == list(range(12))
+    alone = minimize(bowl, max_trials=12)
+    assert {tuple(t.config.values()) for t in result.trials} == {
+        tuple(t.config.values()) for t in alone.trials
+    }
+    assert result.best_config == alone.best_config
+
+
+def test_data_reach_the_objective_by_name_wherever_it_runs() -> None:
+    def objective(config: dict[str, Any], size: int, data: list[float]) -> float:
+        return data[0] * config["x"]
+
+    alone = minimize(objective, data=[2.0], max_trials=4)
+    assert alone.trials[0].loss == 2.0 * alone.trials[0].config["x"]
+    assert minimize(objective, data=[2.0], max_trials=4, workers=2).predicted_loss == alone.predicted_loss
+    with ThreadPoolExecutor(2) as executor:
+        threads = minimize(objective, data=[2.0], max_trials=4, executor=executor)
+    assert threads.predicted_loss == alone.predicted_loss
+
+
+def test_an_objective_that_does_not_take_the_data_is_refused_before_anything_runs() -> None:
+    with pytest.raises(TypeError, match=r"def objective\(config, size, data\)"):
+        minimize(bowl, data=[1.0], max_trials=1)
+    with pytest.raises(ValueError, match="a fidelity named 'data'"):
+        minimize(lambda config, data: 0.5, fidelities={"data": (1, 10)}, data=[1.0], max_trials=1)
+
+
+def test_a_trial_that_hangs_or_dies_is_a_failure_and_the_run_goes_on() -> None:
+    def violent(config: dict[str, Any], size: int) -> float:
+        if config["x"] < 0.2:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if config["x"] > 0.8:
+            time.sleep(1000)
+        return float(config["x"])
+
+    result = minimize(violent, max_trials=10, workers=2, trial_timeout=0.5)
+    for trial in result.trials:
+        x = trial.config["x"]
+        assert trial.status == ("complete" if 0.2 <= x <= 0.8 else "failed")
+        assert ("SIGSEGV" in (trial.error or "")) == (x < 0.2)
+        assert ("timed out" in (trial.error or "")) == (x > 0.8)
+    failed = [trial for trial in result.trials if trial.config["x"] > 0.8]
+    assert failed
+    assert all(trial.cost >= 0.5 for trial in failed)
+    assert len({trial.status for trial in result.trials}) == 2
+
+
+def test_failures_in_a_row_are_counted_in_the_order_of_ending() -> None:
+    def broken(config: dict[str, Any], size: int) -> float:
+        raise OSError("disk full")
+
+    with pytest.raises(RuntimeError, match=r"3 evaluations in a row failed .*OSError: disk full"):
+        minimize(broken, max_trials=100, max_failures=3, workers=2)
+
+
+def test_a_broken_executor_ends_the_run_with_what_was_found() -> None:
+    executor = ThreadPoolExecutor(2)
+
+    def last(config: dict[str, Any], size: int) -> float:
+        executor.shutdown(wait=False)
+        return 0.5
+
+    with pytest.warns(RuntimeWarning, match=r"no trial can be run any more, .*shutdown"):
+        result = minimize(last, max_trials=100, executor=executor)
+    assert result.predicted_loss == 0.5
+    with pytest.raises(RuntimeError, match="no trial can be run any more"):
+        minimize(last, max_trials=100, executor=executor)
+
+
+class Simulated:
+    """Runs under a simulated clock: costs as stated, thinking a fixed overhead, nothing left to chance."""
+
+    def __init__(
+        self, storage: Any = None, workers: int = 4, overhead: float = 0.5, strategy: str = "random"
+    ):
+        self.problem = svm_like()
+        self.clock = Clock(measured=False)
+        self.study = Study(
+            self.problem.space,
+            self.problem.fidelities,
+            strategy=strategy,
+            storage=storage,
+            seed=3,
+            overhead=overhead,
+            clock=self.clock,
+        )
+        self.place = Workers(self.problem, workers, self.clock, overhead, np.random.default_rng(0))
+
+    def run(self, **limits: Any) -> Result:
+        fresh = limits.pop("fresh_budget", False)
+        budget = Budget.of(limits.get("time_budget"), limits.get("max_trials"))
+        with self.study:
+            loop = Loop(self.study, self.place, budget, self.clock, self.clock(), fresh_budget=fresh)
+            return loop(progress=False)
+
+
+def test_the_budget_is_the_clock_and_not_the_sum_of_the_costs() -> None:
+    cost = svm_like().full_cost
+    result = Simulated().run(time_budget=5 * cost)
+    used = sum(trial.cost for trial in result.trials)
+    assert used > 2.5 * 5 * cost
+    assert result.elapsed == pytest.approx(max(trial.elapsed or 0.0 for trial in result.trials))
+    # What began before the end is finished, and nothing begins after it.
+    begun = [(trial.elapsed or 0.0) - trial.cost for trial in result.trials]
+    assert max(begun) < 5 * cost
+    assert result.elapsed >= 5 * cost
+
+
+def test_a_continued_file_goes_on_at_the_clocks_time_unless_told_otherwise() -> None:
+    storage, cost = MemoryStorage(), svm_like().full_cost
+    first = Simulated(storage).run(time_budget=5 * cost)
+    assert len(Simulated(storage).run(time_budget=5 * cost).trials) == len(first.trials)
+    second = Simulated(storage).run(time_budget=10 * cost)
+    assert second.elapsed == pytest.approx(10 * cost, rel=0.2)
+    assert len(second.trials) > len(first.trials)
+    third = Simulated(storage).run(time_budget=5 * cost, fresh_budget=True)
+    assert third.elapsed == pytest.approx(5 * cost, rel=0.4)
+    assert len(third.trials) > len(second.trials)
+    fourth = Simulated(storage).run(max_trials=3, fresh_budget=True)
+    assert len(fourth.trials) == len(third.trials) + 3
+    stamps = [trial.elapsed or 0.0 for trial in fourth.trials]
+    assert stamps == sorted(stamps)
+
+
+def test_what_no_worker_began_with_before_the_end_was_never_asked_for() -> None:
+    storage = MemoryStorage()
+    result = Simulated(storage, overhead=2.0).run(time_budget=4 * svm_like().full_cost)
+    record = Simulated(storage).study
+    assert not any(trial.status == "lost" for trial in record.trials)
+    assert len(record.trials) == len(result.trials)
+    assert record.ask().id == len(result.trials)
+
+
+def test_a_simulated_run_repeats_itself_and_uses_its_workers() -> None:
+    runs = [
+        simulate_workers(svm_like(), 4, seed=1, max_trials=24, overhead=0.1, effort=0.0) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(runs[0][0].time, runs[1][0].time)
+    np.testing.assert_array_equal(runs[0][0].regret, runs[1][0].regret)
+    alone, _ = simulate_workers(svm_like(), 1, seed=1, max_trials=24, overhead=0.1, effort=0.0)
+    assert runs[0][0].time[-1] < alone.time[-1]
+
+
+@pytest.mark.parametrize("strategy", ["fabolas", "mtbo", "ei", "random", "hyperband"])
+def test_no_two_of_eight_pending_suggestions_are_in_the_same_place(strategy: str) -> None:
+    options = {"effort": 0.0} if strategy in ("fabolas", "mtbo", "ei") else {}
+    with Study(SPACE, SIZE, strategy=strategy, seed=0, overhead=0.01, **options) as study:
+        for _ in range(40):
+            while len(study.pending) < 8:
+                study.ask()
+            points = np.array([s.point for s in study.pending])
+            distance = np.abs(points[:, None] - points[None]).max(axis=2) + np.eye(8)
+            assert distance.min() >= DISTANCE
+            s = study.pending[0]
+            study.tell(s, bowl(s.config, int(s.fidelity["size"])), cost=0.01)
+
+
+SCRIPT = """
+import sys, time, fabolas
+def objective(config, size):
+    open(f"{sys.argv[2]}/begun", "a").write("x")
+    time.sleep(0.3 if sys.argv[3] == "short" else 1000)
+    return config["x"]
+space = {"x": fabolas.Float(0.0, 1.0), "y": fabolas.Float(0.0, 1.0)}
+result = fabolas.minimize(objective, space, {"size": (10, 1000)}, max_trials=1000, strategy="random",
+                          storage=sys.argv[1], seed=0, workers=2)
+print([trial.status for trial in result.trials])
+"""
+
+
+def begin(tmp_path: Path, length: str) -> "subprocess.Popen[str]":
+    """A run of two workers in a process of its own, as a script without `if __name__`; both have begun."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(tmp_path / "study.db"), str(tmp_path), length]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not ((tmp_path / "begun").exists() and len((tmp_path / "begun").read_text()) >= 2):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+def outcomes(tmp_path: Path) -> list[tuple[str, float | None, float]]:
+    with sqlite3.connect(tmp_path / "study.db") as connection:
+        rows = connection.execute("SELECT status, elapsed, cost FROM outcome ORDER BY position").fetchall()
+        (asked,) = connection.execute("SELECT count(*) FROM suggestion").fetchone()
+    connection.close()
+    assert asked == len(rows)
+    return rows
+
+
+def test_ctrl_c_once_waits_for_the_running_trials(tmp_path: Path) -> None:
+    process = begin(tmp_path, "short")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "waiting for what is running; press it again" in err
+    rows = outcomes(tmp_path)
+    assert len(rows) >= 2
+    assert {status for status, _, _ in rows} == {"complete"}
+    assert out.strip() == str([status for status, _, _ in rows])
+
+
+def test_ctrl_c_twice_stops_now_and_loses_nothing_that_was_measured(tmp_path: Path) -> None:
+    process = begin(tmp_path, "long")
+    process.send_signal(signal.SIGINT)
+    while process.stderr and "press it again" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out.strip() == "['lost', 'lost']"
+    assert all(0 < cost < 60 and elapsed is not None for _, elapsed, cost in outcomes(tmp_path))
+
+
+def test_a_killed_run_of_several_workers_goes_on_and_counts_its_time_once(tmp_path: Path) -> None:
+    process = begin(tmp_path, "long")
+    process.kill()
+    process.communicate()
+    with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
+        assert {trial.status for trial in study.trials} == {"lost"}
+        assert len({trial.elapsed for trial in study.trials}) == 1
+        reasons = [trial.error or "" for trial in study.trials]
+        assert sum("before an outcome was told" in reason for reason in reasons) == 2
+        assert study.elapsed <= max(trial.cost for trial in study.trials) + 1e-9
+    result = minimize(bowl, storage=tmp_path / "study.db", seed=0, max_trials=8, workers=2)
+    assert len(result.trials) == 8
+    straight = minimize(bowl, max_trials=8)
+    assert {t.id: t.config for t in result.trials} == {t.id: t.config for t in straight.trials}
+
+
+def test_a_file_in_use_is_refused_before_a_worker_starts(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with Study(SPACE, SIZE, strategy="random", storage=path), pytest.raises(RuntimeError, match="in use"):
+        minimize(bowl, max_trials=1, workers=2, storage=path)
+
+
+def test_stated_costs_use_up_the_budget_as_fast_as_the_workers_could() -> None:
+    result = minimize(
+        lambda config, size: Outcome(bowl(config, size), cost=100.0),
+        time_budget=1000,
+        workers=2,
+        overhead=0.0,
+    )
+    assert len(result.trials) in (20, 21)
+    assert result.elapsed == pytest.approx(1000.0, rel=0.1)
