@@ -290,27 +290,50 @@ def test_the_frame_has_a_row_for_every_trial() -> None:
     assert list(frame["loss"].isna()) == [trial.loss is None for trial in result.trials]
 
 
-def test_a_killed_run_goes_on_with_the_same_suggestions(tmp_path: Path) -> None:
-    script = """
+KILLED = """
 import os, signal, sys, fabolas
 calls = []
 def objective(config, size):
     calls.append(1)
-    if len(calls) == 4:
+    if len(calls) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
-    return fabolas.Outcome(config["x"], cost=1.0)
+    return fabolas.Outcome(config["x"] + 1 / size, cost=size / 100)
 space = {"x": fabolas.Float(0.0, 1.0), "y": fabolas.Float(0.0, 1.0)}
-fabolas.minimize(objective, space, {"size": (10, 1000)}, max_trials=9, strategy="random", storage=sys.argv[1],
-                 seed=0, overhead=0.0, progress=False)
+fabolas.minimize(objective, space, {"size": (10, 1000)}, max_trials=16, strategy=sys.argv[3], storage=sys.argv[1],
+                 seed=0, overhead=0.02, progress=False)
 """
+
+
+def replayed(result: Result, strategy: str) -> list[bytes]:
+    """What an uninterrupted study suggests that is told the same outcomes."""
+    asked = []
+    with Study(SPACE, SIZE, strategy=strategy, seed=0, overhead=0.02) as study:
+        for trial in result.trials:
+            suggestion = study.ask()
+            asked.append(suggestion.point.tobytes())
+            if trial.loss is None:
+                study.lose(suggestion, "as before", cost=trial.cost)
+            else:
+                study.tell(suggestion, trial.loss, cost=trial.cost)
+    return asked
+
+
+@pytest.mark.parametrize("strategy", ["random", "fabolas", "hyperband"])
+def test_a_run_killed_again_and_again_suggests_what_an_uninterrupted_one_does(
+    strategy: str, tmp_path: Path
+) -> None:
     path = tmp_path / "study.db"
-    killed = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    costly = lambda config, size: Outcome(config["x"], cost=1.0)  # noqa: E731
-    resumed = minimize(costly, max_trials=9, storage=path, overhead=0.0)
-    straight = minimize(costly, max_trials=9, overhead=0.0)
-    assert [t.config for t in resumed.trials] == [t.config for t in straight.trials]
-    assert [t.id for t in resumed.trials if t.status == "lost"] == [3]
+    for trial in ("3", "9"):  # in the initial design, and after it
+        command = [sys.executable, "-c", KILLED, str(path), trial, strategy]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    costly = lambda config, size: Outcome(config["x"] + 1 / size, cost=size / 100)  # noqa: E731
+    resumed = minimize(costly, max_trials=16, storage=path, overhead=0.02, strategy=strategy)
+    assert [t.id for t in resumed.trials] == list(range(16))
+    assert [t.id for t in resumed.trials if t.status == "lost"] == [2, 11]
+    assert [t.suggestion.point.tobytes() for t in resumed.trials] == replayed(resumed, strategy)
+    if strategy == "random":  # which does not look at outcomes
+        straight = minimize(costly, max_trials=16, overhead=0.02)
+        assert [t.config for t in resumed.trials] == [t.config for t in straight.trials]
 
 
 def shown(terminal: bool) -> str:

@@ -46,7 +46,7 @@ def test_what_was_kept_comes_back_exactly_and_in_order_of_ending(storage: Open) 
     trials = [Trial(s, "complete", x, abs(x), {"x": x}) for s, x in zip(suggestions, AWKWARD, strict=True)][
         ::-1
     ]
-    trials[0] = Trial(trials[0].suggestion, "failed", None, 0.0, error="Traceback\n  ä: boom")
+    trials[0] = Trial(trials[0].suggestion, "failed", None, 0.0, error="Traceback\n  ä: boom", elapsed=1 / 3)
     for s in suggestions:
         first.add_suggestion(s, {"walkers": np.array(AWKWARD), "step": np.array([[s.id]], dtype=float)}, 0.0)
     for trial in trials[:-1]:
@@ -62,6 +62,29 @@ def test_what_was_kept_comes_back_exactly_and_in_order_of_ending(storage: Open) 
     assert record.state is not None
     np.testing.assert_array_equal(record.state["walkers"], AWKWARD)
     np.testing.assert_array_equal(record.state["step"], [[len(AWKWARD) - 1]])
+
+
+def test_when_a_suggestion_was_begun_with_comes_back_and_what_never_was_can_be_taken_back(
+    storage: Open,
+) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    first.add_suggestion(suggestion(0), {"step": np.zeros(1)}, 100.0)
+    first.add_suggestion(suggestion(1), {"step": np.ones(1)}, None)
+    first.add_suggestion(suggestion(2), {"step": np.full(1, 2.0)}, None)
+    first.add_start(1, 101.5)
+    first.remove_suggestion(2, {"step": np.ones(1)})
+    for number in (0, 1, 2):  # begun with, begun with, gone
+        with pytest.raises(ValueError, match="unknown or was begun with, and stays"):
+            first.remove_suggestion(number, {"step": np.full(1, 9.0)})
+    with pytest.raises(ValueError, match="cannot be begun with"):
+        first.add_start(2, 102.0)
+    first.close()
+    record = storage().open(IDENTITY)
+    assert [s.id for s in record.suggestions] == [0, 1]
+    assert record.started == {0: 100.0, 1: 101.5}
+    assert record.state is not None
+    assert record.state["step"][0] == 1.0
 
 
 def test_a_second_outcome_or_one_of_nothing_is_refused_and_changes_nothing(storage: Open) -> None:
@@ -115,7 +138,9 @@ def test_one_study_at_a_time(storage: Open) -> None:
 
 
 def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Path) -> None:
-    text, database, newer, empty_wal = (tmp_path / name for name in ("a.txt", "b.db", "c.db", "d.db"))
+    text, database, newer, empty_wal, older = (
+        tmp_path / name for name in ("a.txt", "b.db", "c.db", "d.db", "e.db")
+    )
     text.write_text("the only copy of my thesis" * 10)
     with sqlite3.connect(database) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -125,12 +150,17 @@ def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Pa
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 3")
         connection.execute("CREATE TABLE unheard_of (a)")
     connection.close()
+    with sqlite3.connect(older) as connection:
+        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1")
+        connection.execute("CREATE TABLE study (key, value)")
+    connection.close()
     empty_wal.with_name("d.db-wal").write_bytes(b"somebody's last transactions")
     cases = {
         text: "not a study",
         database: "not a study",
         newer: r"newer fabolas \(schema 3",
         empty_wal: "beside it",
+        older: r"older fabolas \(schema 1",
     }
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for path, message in cases.items():

@@ -1,4 +1,6 @@
 import math
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +185,127 @@ def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_
     with Study(space, strategy=Walk(space), storage=tmp_path / "study.db") as s:
         trial = s.trials[-1]
         assert trial.suggestion == lost
-        assert (trial.status, trial.cost) == ("lost", 3.0)  # what it was predicted to cost
+        assert trial.status == "lost"
+        assert 0.0 <= trial.cost < 3.0  # less than predicted, since it was not begun with so long ago
         assert trial.error is not None
         assert trial.error.startswith("the study was closed")
         assert s.seed == 0
-        assert s.spent == pytest.approx(1.0 + 0.5 + 3.0 + 0.5)
+        assert s.spent == pytest.approx(1.0 + 0.5 + trial.cost + 0.5)
         with pytest.raises(ValueError, match=r"already ended \(lost: the study"):
-            s.tell(lost, 0.5)
+            s.fail(lost, "boom")
         assert s.ask().id == 2
+
+
+def test_what_a_lost_trial_cost_is_estimated_by_prediction_experience_and_the_time_since(
+    tmp_path: Path,
+) -> None:
+    def lost_cost(started: float | None, predicted: float | None) -> float:
+        path = tmp_path / f"{started}-{predicted}.db"
+        with study(storage=path) as s:
+            for cost in (2.0, 4.0, 60.0):
+                s.tell(s.ask(), 0.5, cost=cost)
+            s.ask(queued=True)
+        with sqlite3.connect(path) as connection:
+            connection.execute(
+                "UPDATE suggestion SET started = ?, predicted_cost = ? WHERE id = 3", (started, predicted)
+            )
+        connection.close()
+        with study(storage=path) as s:
+            return s.trials[3].cost
+
+    long_ago = time.time() - 3600.0
+    assert lost_cost(long_ago, 7.0) == 7.0
+    assert lost_cost(long_ago, None) == 4.0  # the median of what was completed
+    assert lost_cost(long_ago, 1e6) == pytest.approx(3600.0, abs=60.0)
+    assert lost_cost(time.time() + 3600.0, 7.0) == 0.0  # a clock that was set back
+    assert lost_cost(None, 7.0) == 0.0  # nobody had begun
+
+
+def test_several_lost_trials_ran_side_by_side_and_their_time_counts_once(tmp_path: Path) -> None:
+    with study(storage=tmp_path / "study.db", overhead=0.0) as s:
+        s.tell(s.ask(), 0.5, cost=5.0)
+        for _ in range(3):
+            s.ask()
+    with sqlite3.connect(tmp_path / "study.db") as connection:
+        connection.execute(
+            "UPDATE suggestion SET started = started - 1000, predicted_cost = 10.0 * id WHERE id > 0"
+        )
+    connection.close()
+    with study(storage=tmp_path / "study.db", overhead=0.0) as s:
+        assert [trial.cost for trial in s.trials] == [5.0, 10.0, 20.0, 30.0]
+        assert s.spent == 65.0
+        assert s.elapsed == 35.0
+        s.tell(s.ask(), 0.5, cost=4.0)  # and alone again
+        assert s.elapsed == 39.0
+
+
+def test_a_queued_suggestion_costs_nothing_until_somebody_begins_with_it() -> None:
+    clock = Clock()
+    with study(clock=clock) as s:
+        first, second = s.ask(queued=True), s.ask(queued=True)
+        clock.now += 100.0
+        s.start(first)
+        clock.now += 2.0
+        assert s.tell(first, 0.5).cost == pytest.approx(2.0)
+        assert s.lose(second, "not needed").cost == 0.0
+
+
+def test_a_withdrawn_suggestion_was_never_asked_for(tmp_path: Path) -> None:
+    def run(path: Path, withdraw: bool) -> list[Suggestion]:
+        space = Space(SPACE, FIDELITIES)
+        with Study(space, strategy=Walk(space), storage=path, seed=4, overhead=0.5) as s:
+            s.tell(s.ask(), 0.5, cost=1.0)
+            running = s.ask()
+            if withdraw:
+                s.withdraw(s.ask(queued=True))
+                assert s.pending == (running,)
+            s.tell(running, 0.25, cost=1.0)
+        with Study(space, strategy=Walk(space), storage=path, seed=4, overhead=0.5) as s:
+            assert [trial.status for trial in s.trials] == ["complete"] * 2
+            return [s.ask(), s.ask()]
+
+    assert run(tmp_path / "a.db", withdraw=True) == run(tmp_path / "b.db", withdraw=False)
+
+
+def test_the_time_to_think_of_a_withdrawn_suggestion_is_not_lost() -> None:
+    clock = Clock()
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space, clock, thinking=0.5), seed=0, clock=clock) as s:
+        s.withdraw(s.ask(queued=True))
+        assert s.thinking == pytest.approx(0.5)
+        assert s.ask().thinking == pytest.approx(1.0)
+
+
+def test_only_the_last_suggestion_that_nobody_began_with_can_be_withdrawn() -> None:
+    with study() as s:
+        first, second, begun = s.ask(queued=True), s.ask(queued=True), s.ask()
+        for other in (first, second, begun):
+            with pytest.raises(ValueError, match="only the last suggestion can be withdrawn"):
+                s.withdraw(other)
+        assert s.pending == (first, second, begun)
+
+
+def test_a_lost_suggestion_may_be_told_after_all_and_once(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with study(storage=path) as s:
+        s.tell(s.ask(), 0.5, cost=1.0)
+        remote = s.ask()
+    with study(storage=path) as s:
+        with pytest.raises(ValueError, match="how long suggestion 1 took is not known here; say it"):
+            s.tell(remote, 0.125)
+        late = s.tell(remote.id, 0.125, cost=7.0)
+        assert (late.id, late.config, late.loss, late.cost) == (2, remote.config, 0.125, 7.0)
+        assert late.suggestion.origin == "late:1"
+        with pytest.raises(ValueError, match="already ended"):
+            s.tell(remote, 0.125, cost=7.0)
+        incumbent = s.incumbent()
+        assert incumbent is not None
+        assert incumbent.config == remote.config
+    with study(storage=path) as s:
+        assert [trial.status for trial in s.trials] == ["complete", "lost", "complete"]
+        with pytest.raises(ValueError, match="already ended"):
+            s.tell(remote, 0.125, cost=7.0)
+        assert s.ask().id == 3
 
 
 def test_an_interrupted_ask_leaves_nothing_behind() -> None:
