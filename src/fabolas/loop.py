@@ -11,7 +11,7 @@ from types import FrameType
 import numpy as np
 
 from fabolas.budget import Budget
-from fabolas.execution import RESOLUTION, Ended, Event, Job, Limits, Place, Started
+from fabolas.execution import NO_LIMITS, RESOLUTION, Ended, Event, Job, Limits, Place, Started
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot, reporting
 from fabolas.result import Result
@@ -51,7 +51,7 @@ class Loop:
         *,
         fresh_budget: bool = False,
         max_failures: int = 10,
-        limits: Limits = Limits(),  # noqa: B008 - a frozen record
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self._study, self._place, self._budget = study, place, budget
         self._clock, self._start = clock, start

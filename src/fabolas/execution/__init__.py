@@ -6,7 +6,7 @@ number of slots, each of which runs one trial at a time: a process (``ProcessSlo
 """
 
 from fabolas.execution.base import Ended, Event, Job, Place, Started
-from fabolas.execution.choose import Limits, place_for
+from fabolas.execution.choose import NO_LIMITS, Limits, place_for
 from fabolas.execution.futures import FutureSlot, Shared, capacity
 from fabolas.execution.inline import Inline
 from fabolas.execution.pool import Pool, Slot
@@ -14,6 +14,7 @@ from fabolas.execution.processes import ProcessSlot, processes
 from fabolas.execution.task import RESOLUTION
 
 __all__ = [
+    "NO_LIMITS",
     "RESOLUTION",
     "Ended",
     "Event",

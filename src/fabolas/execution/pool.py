@@ -6,8 +6,10 @@ main thread thinks about the one after it.
 
 import queue
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from fabolas.execution.base import Ended, Event, Job, Started
@@ -17,7 +19,7 @@ class Slot(Protocol):
     """Runs one job at a time."""
 
     def run(self, job: Job, started: Callable[[], None]) -> Ended:
-        """Run the job and say what came of it; call ``started`` when it begins. Whatever happens, no exception."""
+        """Run the job and say what came of it; call ``started`` when it begins."""
         ...
 
     def stop(self) -> None:
@@ -90,8 +92,12 @@ class Pool:
 
     def _serve(self, slot: Slot) -> None:
         while (job := self._take()) is not None:
-            number = job.id
-            self._events.put(slot.run(job, lambda number=number: self._events.put(Started(number))))  # type: ignore[misc]
+            started = partial(self._events.put, Started(job.id))
+            try:
+                self._events.put(slot.run(job, started))
+            except Exception:  # noqa: BLE001 - whoever waits would wait for ever
+                reason = f"the slot it ran in broke down:\n{traceback.format_exc()}"
+                self._events.put(Ended(job.id, "lost", error=reason, fatal=True))
         slot.close()
 
     def _take(self) -> Job | None:

@@ -91,10 +91,10 @@ class ProcessSlot:
         for attempt in range(2):
             try:
                 ended = self._attempt(job, started)
-            except (EOFError, OSError):  # it died before it began, and so not of this job
-                code = self._kill()
+            except (EOFError, OSError) as error:  # it died before it began, and so not of this job
+                how = f"could not be started ({error})" if self._process is None else _how(self._kill())
                 if attempt:
-                    reason = f"the worker process {_how(code)} before it could begin with the trial, twice"
+                    reason = f"the worker process {how} before it could begin with the trial, twice"
                     return Ended(job.id, "failed", error=reason)
             else:
                 return ended
@@ -159,7 +159,8 @@ class ProcessSlot:
         ours, theirs = Pipe()
         try:
             # It finds the same modules as we do, and its objective the same command line.
-            command = [sys.executable, "-c", _BOOT, json.dumps([theirs.fileno(), sys.path, sys.argv])]
+            path = [str(entry) for entry in sys.path]
+            command = [sys.executable, "-c", _BOOT, json.dumps([theirs.fileno(), path, sys.argv])]
             # A session of its own: Ctrl-C in the terminal is for us alone, and what the objective starts can be
             # ended together with it.
             self._process = subprocess.Popen(
