@@ -257,7 +257,8 @@ def test_a_withdrawn_suggestion_was_never_asked_for(tmp_path: Path) -> None:
             s.tell(s.ask(), 0.5, cost=1.0)
             running = s.ask()
             if withdraw:
-                s.withdraw(s.ask(queued=True))
+                for suggestion in [s.ask(queued=True) for _ in range(3)][::-1]:
+                    s.withdraw(suggestion)
                 assert s.pending == (running,)
             s.tell(running, 0.25, cost=1.0)
         with Study(space, strategy=Walk(space), storage=path, seed=4, overhead=0.5) as s:

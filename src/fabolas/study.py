@@ -81,7 +81,9 @@ class Study:
             self._next_id = len(record.suggestions)
             self._pending: dict[int, Suggestion] = {}
             self._begun: dict[int, float] = {}
-            self._before: dict[str, Array] = {}  # the strategy's state before the last suggestion
+            self._before: dict[
+                int, dict[str, Array]
+            ] = {}  # the strategy's state before each queued suggestion
             self.elapsed_by: Callable[[], float] | None = None
             if record.state is not None:
                 self.strategy.restore(record.state)
@@ -157,10 +159,11 @@ class Study:
             self.strategy.restore(before)
             raise
         self._unrecorded -= thinking
-        self._before = before
         self._pending[number] = suggestion
         self._next_id += 1
-        if not queued:
+        if queued:
+            self._before[number] = before
+        else:
             self._begun[number] = self._clock()
         return replace(suggestion)
 
@@ -174,6 +177,7 @@ class Study:
         with self._thinking():
             self._storage.add_start(own.id, time.time())
         self._begun[own.id] = self._clock()
+        self._before.pop(own.id, None)
 
     def withdraw(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
@@ -182,14 +186,15 @@ class Study:
             ValueError: If it is not the last one, was begun with, or has ended.
         """
         own = self._find(suggestion)
-        if own.id != self._next_id - 1 or own.id in self._begun:
+        if own.id != self._next_id - 1 or own.id not in self._before:
             raise ValueError(
                 f"only the last suggestion can be withdrawn, and only before it is begun with, got {own.id}; "
                 "lose it instead"
             )
-        self._storage.remove_suggestion(own.id, self._before)
-        self.strategy.restore(self._before)
-        del self._pending[own.id]
+        before = self._before[own.id]
+        self._storage.remove_suggestion(own.id, before)
+        self.strategy.restore(before)
+        del self._pending[own.id], self._before[own.id]
         self._next_id -= 1
         self._unrecorded += own.thinking if self._overhead is None else 0.0
 
@@ -310,6 +315,7 @@ class Study:
             self.history = self.history.append(trial)
             del self._pending[trial.id]
             self._begun.pop(trial.id, None)
+            self._before.pop(trial.id, None)
         return trial
 
     def _lose_all(self, record: Record) -> None:
