@@ -30,10 +30,10 @@ demo: $(STAMP)
 	$(BIN)/python -m fabolas.demo
 
 test: lint types layers
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 test-fast: $(STAMP)
-	$(BIN)/pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

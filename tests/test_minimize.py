@@ -12,9 +12,10 @@ import pytest
 from rich.console import Console
 
 import fabolas
-from fabolas import Float, Incumbent, Outcome, Result, Study
+from fabolas import Float, Incumbent, Outcome, Result, Space, Study
 from fabolas.budget import Budget
 from fabolas.progress import Snapshot, duration, line, reporting
+from fabolas.strategies.random import Random
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SIZE = {"size": (10, 1000)}
@@ -203,6 +204,22 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
     assert (result.trials[2].error or "").startswith("interrupted" if times == 2 else "")
     assert result.incumbent is not None
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None:
+    class Interrupted(Random):
+        def suggest(self, history: Any, *args: Any, **kwargs: Any) -> Any:
+            if len(history) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().suggest(history, *args, **kwargs)
+
+    path = tmp_path / "study.db"
+    result = minimize(bowl, max_trials=9, storage=path, strategy=Interrupted(Space(SPACE, SIZE)))
+    assert [trial.status for trial in result.trials] == ["complete"] * 2
+    whole = minimize(bowl, max_trials=9)
+    assert [t.config for t in minimize(bowl, max_trials=9, storage=path).trials] == [
+        t.config for t in whole.trials
+    ]
 
 
 def test_a_result_without_a_completed_trial_says_why_it_has_no_answer() -> None:

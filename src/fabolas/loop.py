@@ -100,7 +100,7 @@ class Loop:
             return False
         else:
             self._withdraw_what_waits()
-            timeout = self._until_the_end()
+            timeout = self._until_the_end() if self._study.pending else 0.0
         while (event := self._place.next(timeout)) is not None:
             if isinstance(event, Started):
                 self._study.start(event.id)

@@ -18,8 +18,9 @@ KINDS = {
     "threads": (),
     "pool": (),
     "loky": (),
-    "dask": (pytest.mark.slow,),
-    "ray": (pytest.mark.slow,),
+    # A cluster takes a while to start: all of its tests go to one test process.
+    "dask": (pytest.mark.slow, pytest.mark.xdist_group("dask")),
+    "ray": (pytest.mark.slow, pytest.mark.xdist_group("ray")),
 }
 Open = Callable[..., Place]
 

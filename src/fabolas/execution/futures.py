@@ -68,41 +68,33 @@ def perform(token: str, job: Job, payload: bytes | None) -> Ended | None:
         known = _known.get(token)
     if known is None:
         return None
-    again = _Claim.of(token, job)
-    if again.taken:
+    begun = _mark(f"fabolas-{token}-{job.id}")
+    if begun is None:
+        return evaluate(*known, job)
+    again = bool(begun.is_set())
+    if again:
         reason = "the worker that ran it died; Dask sent it to another one, which refused to run it again"
-        return Ended(job.id, "failed", error=reason)
-    ended = evaluate(*known, job)
-    again.release()
+        ended = Ended(job.id, "failed", error=reason)
+    else:
+        begun.set()
+        ended = evaluate(*known, job)
+    begun.clear()
     return ended
 
 
-class _Claim:
-    """A mark on Dask's scheduler that a trial was begun: Dask runs a dead worker's tasks again, and we do not.
+def _mark(name: str) -> Any:
+    """An event on Dask's scheduler that says whether a trial was begun; None elsewhere, where a task is run once.
 
-    Elsewhere a task is run once and there is nothing to mark.
+    Dask runs the tasks of a dead worker again, and the mark outlives the worker.
     """
-
-    def __init__(self, event: Any) -> None:
-        self._event = event
-        self.taken = event is not None and bool(event.is_set())
-        if event is not None:
-            event.clear() if self.taken else event.set()
-
-    @classmethod
-    def of(cls, token: str, job: Job) -> "_Claim":
-        distributed = sys.modules.get("distributed")
-        if distributed is None:
-            return cls(None)
-        try:
-            distributed.get_worker()
-        except ValueError:  # Dask is loaded, but this is none of its workers
-            return cls(None)
-        return cls(distributed.Event(f"fabolas-{token}-{job.id}"))
-
-    def release(self) -> None:
-        if self._event is not None:
-            self._event.clear()
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        distributed.get_worker()
+    except ValueError:  # Dask is loaded, but this is none of its workers
+        return None
+    return distributed.Event(name)
 
 
 class _RefusedError(Exception):
