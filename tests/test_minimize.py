@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,15 @@ def test_a_run_that_never_completes_a_trial_ends_with_an_error() -> None:
         minimize(broken, max_trials=100, max_failures=4)
 
 
+@pytest.fixture
+def usual_interrupts() -> Iterator[None]:
+    """Ctrl-C as in a terminal; in the background it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_interrupts")
 @pytest.mark.parametrize(("times", "last"), [(1, "complete"), (2, "lost")])
 def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_so_far(
     times: int, last: str
@@ -206,6 +216,7 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("usual_interrupts")
 def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None:
     class Interrupted(Random):
         def suggest(self, history: Any, *args: Any, **kwargs: Any) -> Any:

@@ -195,7 +195,8 @@ def test_no_two_of_eight_pending_suggestions_are_in_the_same_place(strategy: str
 
 
 SCRIPT = """
-import sys, time, fabolas
+import signal, sys, time, fabolas
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a run in the background does not have
 def objective(config, size):
     open(f"{sys.argv[2]}/begun", "a").write("x")
     time.sleep(0.3 if sys.argv[3] == "short" else 1000)
@@ -245,8 +246,9 @@ def test_ctrl_c_once_waits_for_the_running_trials(tmp_path: Path) -> None:
 def test_ctrl_c_twice_stops_now_and_loses_nothing_that_was_measured(tmp_path: Path) -> None:
     process = begin(tmp_path, "long")
     process.send_signal(signal.SIGINT)
-    while process.stderr and "press it again" not in process.stderr.readline():
-        pass
+    assert process.stderr is not None
+    said = iter(process.stderr.readline, "")
+    assert any("press it again" in line for line in said)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0

@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 import numpy as np
@@ -25,6 +26,7 @@ _PATIENCE = 100.0
 _NEGLIGIBLE = 0.02
 # With many workers thinking is to take this share of the time at most: a thinker without pause keeps some waiting.
 _BUSY = 0.5
+_INTERRUPTED = "interrupted: Ctrl-C while it was running"
 
 
 class Loop:
@@ -188,13 +190,15 @@ class Loop:
         self._withdraw_what_waits()
         self._place.close()
         event: Event | None = self._untold
-        pending = {suggestion.id for suggestion in self._study.pending}
-        while event is not None:  # whatever has ended by now is kept
-            if isinstance(event, Ended) and event.status != "lost" and event.id in pending:
-                self._tell(event)
+        while event is not None:  # what has happened by now is kept, what was stopped with the time it took
+            if event.id in {suggestion.id for suggestion in self._study.pending}:
+                if isinstance(event, Started):
+                    self._study.start(event.id)
+                else:
+                    self._tell(event if event.status != "lost" else replace(event, error=_INTERRUPTED))
             event = self._place.next(0.0)
         for suggestion in self._study.pending:
-            self._study.lose(suggestion, "interrupted: Ctrl-C while it was running")
+            self._study.lose(suggestion, _INTERRUPTED)
 
     def _give_up(self, why: str) -> None:
         """An error if nothing was ever found; else a warning, and the result so far."""
