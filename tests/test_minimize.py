@@ -1,4 +1,3 @@
-import io
 import math
 import os
 import signal
@@ -10,12 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import fabolas
-from fabolas import Float, Incumbent, Outcome, Result, Space, Study
-from fabolas.budget import Budget
-from fabolas.progress import Snapshot, duration, line, reporting
+from fabolas import Float, Outcome, Result, Space, Study
 from fabolas.strategies.random import Random
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
@@ -362,48 +358,6 @@ def test_a_run_killed_again_and_again_suggests_what_an_uninterrupted_one_does(
     if strategy == "random":  # which does not look at outcomes
         straight = minimize(costly, max_trials=16, overhead=0.02)
         assert [t.config for t in resumed.trials] == [t.config for t in straight.trials]
-
-
-def shown(terminal: bool) -> str:
-    stream = io.StringIO()
-    console = Console(file=stream, force_terminal=terminal, width=120, highlight=False)
-    incumbent = Incumbent({"x": 1}, 0.03125, 0.004, True, (1,))
-    clock = Clock()
-    with reporting(True, Budget(1800.0, 100), clock, console) as report:
-        for trial in range(1, 24):
-            clock.now = 10.0 * trial
-            report(Snapshot(clock.now, trial, 2, incumbent, {"size": 1250}, 0.09))
-    return stream.getvalue()
-
-
-def test_the_progress_line_says_time_trials_incumbent_size_and_thinking() -> None:
-    news = Snapshot(
-        65.0, 23, 2, Incumbent({"x": 1}, 0.03125, 0.0041, True, (1,)), {"size": 1250, "epochs": 0.5}, 0.09
-    )
-    assert line(news, Budget(1800.0, 100)) == (
-        "1m05s / 30m00s | 23 / 100 trials (2 failed) | best 0.03125 ± 0.0041 | "
-        "size 1,250, epochs 0.5 | 9% thinking"
-    )
-    assert line(Snapshot(), Budget(trials=5)) == "0.0s | 0 / 5 trials | no answer yet"
-    assert [duration(s) for s in (0.04, 9.5, 59.4, 60, 3599.9, 7380)] == [
-        "0.0s",
-        "9.5s",
-        "59s",
-        "1m00s",
-        "1h00m",
-        "2h03m",
-    ]
-
-
-def test_off_a_terminal_progress_is_a_few_whole_lines_and_the_last_is_among_them() -> None:
-    lines = shown(terminal=False).splitlines()
-    assert 3 <= len(lines) <= 10
-    assert all(text.endswith("9% thinking") for text in lines)
-    assert lines[-1].startswith("3m50s / 30m00s | 23 / 100 trials")
-
-
-def test_on_a_terminal_progress_is_one_live_line() -> None:
-    assert "3m50s / 30m00s | 23 / 100 trials (2 failed)" in shown(terminal=True)
 
 
 def test_progress_goes_to_standard_error_and_can_be_silenced(capsys: pytest.CaptureFixture[str]) -> None:

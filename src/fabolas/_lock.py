@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import struct
 import sys
 from pathlib import Path
 
@@ -15,6 +16,13 @@ if sys.platform == "win32":
             return False
         return True
 
+    def _locked_by(fd: int) -> int | None:
+        if _try_lock(fd):
+            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+            return None
+        os.lseek(fd, 1, os.SEEK_SET)
+        return int(os.read(fd, 20))
+
 else:
     import fcntl
 
@@ -27,9 +35,36 @@ else:
             return False
         return True
 
+    # The C library's record of a lock; Linux has it in one order, the others in another.
+    _LINUX = sys.platform.startswith("linux")
+    _FLOCK = "@hhqqi0q" if _LINUX else "@qqihh0q"
+
+    def _locked_by(fd: int) -> int | None:
+        kind, whence, start, length = fcntl.F_WRLCK, os.SEEK_SET, 0, 0
+        wanted = (kind, whence, start, length, 0) if _LINUX else (start, length, 0, kind, whence)
+        found = fcntl.fcntl(fd, fcntl.F_GETLK, struct.pack(_FLOCK, *wanted))
+        fields = struct.unpack(_FLOCK, found)
+        kind, pid = (fields[0], fields[4]) if _LINUX else (fields[3], fields[2])
+        return None if kind == fcntl.F_UNLCK else int(pid)
+
 
 # A record lock does not exclude its own process; this does.
 _held: set[Path] = set()
+
+
+def holder(path: Path) -> int | None:
+    """The process that has the file now, None if nobody has; asks without taking the lock."""
+    lock = path.with_name(path.name + ".lock")
+    if lock in _held:  # to open and close it here would give up our own record lock
+        return os.getpid()
+    try:
+        fd = os.open(lock, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return _locked_by(fd)
+    finally:
+        os.close(fd)
 
 
 class FileLock:

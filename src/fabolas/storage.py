@@ -200,7 +200,7 @@ class SqliteStorage:
         lock = FileLock(self.path)
         try:
             if self.path.exists() and self.path.stat().st_size > 0:
-                _check_header(self.path)
+                check_header(self.path)
             else:
                 _check_leftovers(self.path)
                 _create(self.path, identity)
@@ -280,7 +280,7 @@ def _release(connection: sqlite3.Connection, lock: FileLock) -> None:
     lock.release()
 
 
-def _check_header(path: Path) -> None:
+def check_header(path: Path) -> None:
     """Refuse what is not ours by its first bytes: to open it with SQLite might already change it."""
     with path.open("rb") as file:
         header = file.read(100)
@@ -334,14 +334,14 @@ def _load(path: Path, connection: sqlite3.Connection, identity: Identity) -> Rec
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
         suggestions = {s.id: s for s in _load_suggestions(connection, identity.space)}
-        trials = tuple(_load_trials(connection, suggestions))
+        trials = tuple(load_trials(connection, suggestions))
         state = connection.execute("SELECT arrays FROM state").fetchone()
         begun = dict(connection.execute("SELECT id, started FROM suggestion WHERE started IS NOT NULL"))
     except (sqlite3.DatabaseError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(
             f"{path} has the mark of a study but cannot be read ({error}); choose another file"
         ) from error
-    arrays = None if state is None else _unpack(state[0])
+    arrays = None if state is None else unpack_state(state[0])
     return Record(recorded["seed"], tuple(suggestions.values()), trials, arrays, begun)
 
 
@@ -353,7 +353,8 @@ def _load_suggestions(connection: sqlite3.Connection, space: Space) -> Iterator[
         yield Suggestion(number, config, fidelity, point, *rest)
 
 
-def _load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestion]) -> Iterator[Trial]:
+def load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestion]) -> Iterator[Trial]:
+    """The recorded outcomes of these suggestions, in order of ending."""
     columns = "suggestion, status, loss, cost, info, error, elapsed"
     rows = connection.execute(f"SELECT {columns} FROM outcome ORDER BY position")
     for number, status, loss, cost, info, error, elapsed in rows:
@@ -375,6 +376,7 @@ def _pack(state: dict[str, Array]) -> bytes:
     return buffer.getvalue()
 
 
-def _unpack(blob: bytes) -> dict[str, Array]:
+def unpack_state(blob: bytes) -> dict[str, Array]:
+    """The strategy's arrays as they were kept."""
     with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}

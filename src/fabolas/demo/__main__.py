@@ -10,11 +10,9 @@ _NEEDED = (
 )
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, prog: str = "python -m fabolas.demo") -> int:
     """Search, verify, show; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m fabolas.demo", description="Tune an SVM on 20,000 handwritten digits, live."
-    )
+    parser = argparse.ArgumentParser(prog=prog, description="Tune an SVM on 20,000 handwritten digits, live.")
     parser.add_argument(
         "--budget", default="60s", help="time of the search, such as 60s or 2m (default: 60s)"
     )

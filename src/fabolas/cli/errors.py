@@ -1,0 +1,17 @@
+"""What the user can mend is a sentence; anything else is a defect of ours and keeps its traceback."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class UserError(Exception):
+    """Says what was expected, what came and what to do; ends the command with exit code 2."""
+
+
+@contextmanager
+def told(*kinds: type[Exception]) -> Iterator[None]:
+    """Errors of these kinds in the body are the user's to mend."""
+    try:
+        yield
+    except kinds as error:
+        raise UserError(str(error)) from error

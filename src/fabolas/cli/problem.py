@@ -1,0 +1,83 @@
+"""Reads the user's problem file."""
+
+import importlib
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fabolas.cli.errors import UserError, told
+from fabolas.run import check_objective
+from fabolas.space import Space
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a problem file defines.
+
+    Attributes:
+        objective: The function to minimise.
+        space: What to search, with the fidelities.
+        settings: The arguments of ``minimize`` that the file states.
+    """
+
+    objective: Callable[..., Any]
+    space: Space
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def load(path: Path) -> Problem:
+    """The problem in a file, checked as far as it can be before it runs.
+
+    Raises:
+        UserError: If there is no such file, it cannot be loaded, or it does not define a problem.
+    """
+    module = _import(path)
+    for name in ("space", "objective"):
+        if not hasattr(module, name):
+            raise UserError(
+                f"{path} must define `space` and `objective`, and has no `{name}`; see `fabolas run --help`"
+            )
+    with told(TypeError, ValueError):
+        space = Space(module.space, getattr(module, "fidelities", None))
+    settings = {"strategy": module.strategy} if hasattr(module, "strategy") else {}
+    options = getattr(module, "options", {})
+    if not isinstance(options, dict):
+        raise UserError(f"`options` of {path} must be a dict of the strategy's options, got {options!r}")
+    with told(TypeError):
+        check_objective(module.objective, tuple(space.fidelities))
+    return Problem(module.objective, space, {**options, **settings})
+
+
+def _import(path: Path) -> ModuleType:
+    """Load the file as the module that its directory's programs would import.
+
+    Under its own name and from its own directory it is found again by the processes that run the trials.
+    """
+    path = path.expanduser().resolve()
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "does not exist"
+        raise UserError(f"the problem must be a Python file, got {path}, which {what}")
+    if path.suffix != ".py" or "." in path.stem:
+        raise UserError(f"the problem must be a Python file such as problem.py, got {path.name}; rename it")
+    sys.path.insert(0, str(path.parent))
+    try:
+        module = importlib.import_module(path.stem)
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{path.name} could not be loaded:\n{_their_traceback(error, path)}") from error
+    if Path(getattr(module, "__file__", None) or "").resolve() != path:
+        raise UserError(
+            f"{path.name} has the name of a module that Python has already, {module!r}; rename the file"
+        )
+    return module
+
+
+def _their_traceback(error: BaseException, path: Path) -> str:
+    """The traceback from the user's file on; a syntax error there has none but names its line itself."""
+    frame = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path:
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame)).rstrip()

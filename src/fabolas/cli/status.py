@@ -1,0 +1,104 @@
+"""``fabolas status``: how a study is going, by its file alone."""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from fabolas.cli.best import answer_of, as_json
+from fabolas.cli.errors import told
+from fabolas.cli.output import show
+from fabolas.history import Incumbent
+from fabolas.progress import Snapshot
+from fabolas.progress.screen import facts
+from fabolas.progress.text import duration
+from fabolas.reader import StudyFile, read
+
+_REFRESH = 2.0  # seconds between two looks of --watch
+
+
+def status(options: argparse.Namespace) -> int:
+    """Print the state of the study, once or until its run ends."""
+    study = _read(options.study)
+    if options.json:
+        print(json.dumps(_as_json(study, answer_of(study), time.time()), indent=2))
+        return 0
+    if options.watch:
+        _watch(options.study)
+    else:
+        show(_screen(study))
+    return 0
+
+
+def _watch(path: str) -> None:
+    study = _read(path)
+    console = Console(highlight=False)
+    with Live(_screen(study), console=console, auto_refresh=False) as live:
+        while study.holder is not None:
+            time.sleep(_REFRESH)
+            study = _read(path)
+            live.update(_screen(study), refresh=True)
+
+
+def _read(path: str) -> StudyFile:
+    with told(ValueError):
+        return read(path)
+
+
+def _screen(study: StudyFile) -> RenderableType:
+    now = time.time()
+    state = ("not running", "dim") if study.holder is None else (f"running, process {study.holder}", "green")
+    head = Text.assemble((study.path.name, "bold"), "  ", state, f"  {study.strategy}, seed {study.seed}")
+    table = facts(_snapshot(study, answer_of(study), now), wrap=True)
+    table.add_row("time", _times(study, now))
+    if study.holder is None and study.pending:
+        numbers = ", ".join(f"#{s.id}" for s in study.pending)
+        table.add_row("left", f"{numbers} under way when the run ended; the next run records it as lost")
+    return Group(head, table)
+
+
+def _times(study: StudyFile, now: float) -> str:
+    spent = duration(study.history.spent)
+    if not study.started:
+        return "nothing has begun"
+    return f"{spent} of trials and thinking, begun {duration(now - min(study.started.values()))} ago"
+
+
+def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snapshot:
+    running = study.pending if study.holder is not None else ()
+    news = Snapshot.of(
+        study.space,
+        study.history,
+        running,
+        elapsed=study.history.spent,
+        thinking=study.thinking,
+        incumbent=incumbent,
+    )
+    since = [replace(trial, seconds=max(now - study.started[trial.id], 0.0)) for trial in news.running]
+    return replace(news, running=tuple(since))
+
+
+def _as_json(study: StudyFile, incumbent: Incumbent | None, now: float) -> dict[str, Any]:
+    news = _snapshot(study, incumbent, now)
+    return {
+        "running": study.holder is not None,
+        "process": study.holder,
+        "strategy": study.strategy,
+        "seed": study.seed,
+        "trials": news.trials,
+        "failed": news.failed,
+        "lost": news.lost,
+        "at_target": news.at_target,
+        "seconds": study.history.spent,
+        "thinking_share": news.thinking_share,
+        "best": None if incumbent is None else as_json(study, incumbent),
+        "running_trials": [
+            {"id": t.id, "fidelity": t.fidelity, "seconds": t.seconds, "predicted": t.predicted}
+            for t in news.running
+        ],
+    }
