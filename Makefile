@@ -10,12 +10,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint types layers bench format clean
+.PHONY: help demo test test-fast faults lint types layers bench format clean
 
 help:
 	@echo "make demo       tune an SVM live on real data"
 	@echo "make test       lint, types, layers and all tests"
 	@echo "make test-fast  the tests without the slow ones"
+	@echo "make faults     kill a hundred runs at random moments and resume them"
 	@echo "make bench      seconds per ask(), as a table"
 	@echo "make format     rewrite the sources as the formatter wants them"
 
@@ -34,6 +35,9 @@ test: lint types layers
 
 test-fast: $(STAMP)
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+faults: $(STAMP)
+	$(BIN)/python -m tests.faults.kill --runs 100
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -1,0 +1,370 @@
+"""The command as its users meet it: what it prints where, and its exit code."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import fabolas
+from fabolas.cli import main
+from fabolas.reader import read
+from fabolas.storage import APPLICATION_ID
+
+PROBLEM = """
+import fabolas
+
+space = {"C": fabolas.Float(1e-3, 1e3, log=True), "kernel": ["rbf", "poly"]}
+fidelities = {"size": (10, 1000)}
+strategy = "random"
+
+def objective(config, size):
+    if config["C"] > 100:
+        raise MemoryError("kernel matrix too large")
+    return fabolas.Outcome(config["C"] / 100, cost=2.0, info={"rows": size})
+"""
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Fabolas = Callable[..., Ended]
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Fabolas:
+    """``fabolas`` in this process, in a directory of its own with a problem."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "problem.py").write_text(PROBLEM)
+
+    def run(*arguments: str) -> Ended:
+        before, path = set(sys.modules), list(sys.path)
+        try:
+            code = main(list(arguments))
+        except SystemExit as end:  # argparse
+            code = int(end.code or 0)
+        finally:
+            sys.path[:] = path
+            for name in set(sys.modules) - before:
+                if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+        return Ended(code, *capsys.readouterr())
+
+    return run
+
+
+def test_run_prints_progress_on_standard_error_and_the_answer_on_standard_output(command: Fabolas) -> None:
+    ended = command("run", "problem.py", "--max-trials", "12", "--seed", "0", "--storage", "run.db")
+    assert ended.code == 0
+    assert "12 / 12 trials (" in ended.err
+    rows = ended.out.splitlines()
+    best = min((t for t in read("run.db").trials if t.loss is not None), key=lambda t: t.loss or 0.0)
+    assert rows[0] == f"C                  {best.config['C']}"
+    assert rows[3] == f"predicted loss     {best.loss:.4g} ± 0"
+    assert rows[4] == "run at the target  yes"
+    assert rows[-1].startswith("The study is kept in run.db")
+    assert not [row for row in rows if row != row.rstrip()]
+
+
+def test_the_same_command_with_a_larger_budget_goes_on(command: Fabolas) -> None:
+    run = ("run", "problem.py", "--quiet", "--storage", "run.db")
+    assert command(*run, "--max-trials", "3", "--seed", "4").err == ""
+    assert command(*run, "--max-trials", "5").code == 0
+    assert [trial.id for trial in read("run.db").trials] == [0, 1, 2, 3, 4]
+    assert command(*run, "--budget", "21s").code == 0  # a trial states a cost of 2 s
+    assert sum(trial.status == "complete" for trial in read("run.db").trials) == 11
+    assert read("run.db").seed == 4
+
+
+def test_the_command_line_goes_before_the_file(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "1", "--strategy", "hyperband", "--storage", "run.db")
+    assert read("run.db").strategy == "hyperband"
+    Path("problem.py").write_text(PROBLEM.replace('"random"', '"hyperband"\noptions = {"eta": 4.0}'))
+    command("run", "problem.py", "--max-trials", "1", "--storage", "other.db")
+    assert read("other.db").options == {"eta": 4.0}
+
+
+def test_best_status_and_export_tell_what_the_file_holds(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "12", "--seed", "0", "--storage", "run.db", "--quiet")
+    trials = read("run.db").trials
+    failed = [t for t in trials if t.status == "failed"]
+    best = min((t for t in trials if t.loss is not None), key=lambda t: t.loss or 0.0)
+
+    answer = json.loads(command("best", "run.db", "--json").out)
+    assert answer == {
+        "config": best.config,
+        "predicted_loss": best.loss,
+        "predicted_std": 0.0,
+        "verified": True,
+        "evaluations": [{"id": best.id, "fidelity": {"size": 1000}, "loss": best.loss, "cost": 2.0}],
+    }
+    text = command("best", "run.db").out
+    assert f"C                  {best.config['C']}\n" in text
+    assert f"#{best.id}" in text
+
+    status = command("status", "run.db").out.splitlines()
+    assert status[0] == "run.db  not running  random, seed 0"
+    assert status[1].startswith(f"trials    12 ({len(failed)} failed), ")
+    assert f"size      10 ·······█ 1,000  {12 - len(failed)} at the target" in status
+    assert f"failure   #{failed[-1].id} MemoryError: kernel matrix too large" in status
+    facts = json.loads(command("status", "run.db", "--json").out)
+    assert (facts["running"], facts["trials"], facts["failed"]) == (False, 12, len(failed))
+    assert facts["best"] == answer
+    assert command("status", "run.db", "--watch").code == 0  # ends at once where nothing runs
+
+    assert command("export", "run.db", "trials.csv").out == "12 trials written to trials.csv\n"
+    with Path("trials.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["config_C"]) for row in rows] == [t.config["C"] for t in trials]
+    assert [row["loss"] for row in rows] == ["" if t.loss is None else repr(t.loss) for t in trials]
+    assert [row["error"] for row in rows if row["status"] == "failed"] == [
+        "MemoryError: kernel matrix too large"
+    ] * len(failed)
+    assert {row["fidelity_size"] for row in rows} == {"1000"}
+    command("export", "run.db", "trials.json")
+    same = json.loads(Path("trials.json").read_text())
+    assert [row["config_kernel"] for row in same] == [t.config["kernel"] for t in trials]
+    assert list(same[0]) == list(rows[0])
+
+
+def test_a_study_without_an_answer_has_exit_code_1_and_says_why(command: Fabolas) -> None:
+    Path("broken.py").write_text(PROBLEM.replace('config["C"] > 100', "True"))
+    ended = command("run", "broken.py", "--max-trials", "3", "--storage", "run.db", "--quiet")
+    assert (ended.code, ended.err) == (
+        1,
+        "fabolas: there is no best configuration: of 3 trials none completed; the last one failed: "
+        "MemoryError: kernel matrix too large\n",
+    )
+    ended = command("best", "run.db")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "fabolas: run.db has no answer yet: of 3 trials none completed\n"
+    assert "best      no answer yet" in command("status", "run.db").out
+    ended = command("run", "broken.py", "--max-trials", "50", "--quiet")
+    assert ended.code == 1
+    assert ended.err.startswith("fabolas: 10 evaluations in a row failed (max_failures)")
+
+
+def test_a_run_that_ends_early_with_an_answer_warns_in_a_sentence(command: Fabolas) -> None:
+    once = PROBLEM.replace("import fabolas\n", "import fabolas, warnings\ncalls = []\n")
+    once = once.replace('config["C"] > 100', "calls.append(1) or len(calls) > 1")
+    Path("problem.py").write_text(once.replace("    if", '    warnings.warn("of the objective")\n    if'))
+    ended = subprocess.run(
+        [sys.executable, "-m", "fabolas", "run", "problem.py", "--max-trials", "50", "--quiet"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0
+    assert "\nfabolas: 10 evaluations in a row failed (max_failures)" in ended.stderr
+    assert "problem.py:10: UserWarning: of the objective" in ended.stderr
+    assert "RuntimeWarning" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("space = {", "'{' was never closed"),
+        ("import fabolas\nspace = {'x': fabolas.Float(0, 1)}", "has no `objective`"),
+        ("objective = print", "has no `space`"),
+        ("space = {'x': (0, 1)}\nobjective = print", "'x' expected a range or a list of choices"),
+        ("space = {'x': [1, 2]}\nobjective = 3", "objective must be a function"),
+        ("space = {'x': [1, 2]}\nfidelities = {'size': 3}\nobjective = print", "expected (low, high)"),
+        (
+            "space = {'x': [1, 2]}\nfidelities = {'size': (1, 3)}\nobjective = lambda config: 1",
+            "def objective(config, size)",
+        ),
+        ("space = {'x': [1, 2]}\nobjective = lambda config: 1\noptions = 3", "`options` of"),
+        (
+            "space = {'x': [1, 2]}\nobjective = lambda config: 1\noptions = {'speed': 3}",
+            "'fabolas' has no option speed",
+        ),
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_problem_that_is_none_is_a_sentence_and_nothing_is_written(
+    command: Fabolas, source: str, message: str, tmp_path: Path
+) -> None:
+    Path("problem.py").write_text(source)
+    code, out, err = command("run", "problem.py", "--max-trials", "3", "--storage", "run.db")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not Path("run.db").exists()
+
+
+def test_an_error_inside_the_problem_shows_the_users_frames_alone(command: Fabolas) -> None:
+    Path("helper.py").write_text("def load():\n    return open('no such file')\n")
+    Path("problem.py").write_text("import helper\ndata = helper.load()\n")
+    code, _, err = command("run", "problem.py", "--max-trials", "3")
+    assert code == 2
+    assert err.startswith("fabolas: problem.py could not be loaded:\nTraceback")
+    assert "line 2, in <module>\n    data = helper.load()" in err
+    assert "FileNotFoundError" in err
+    assert "importlib" not in err
+    assert "fabolas/cli" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "COMMAND"),
+        ("fly", "invalid choice: 'fly'"),
+        ("run", "PROBLEM.py"),
+        ("run problem.py", "give --budget 30m or --max-trials 100"),
+        ("run problem.py --budget soon", "must be a duration, got 'soon'"),
+        ("run problem.py --budget 0s", "more than 0 seconds"),
+        ("run problem.py --max-trials 0", "expected a whole number >= 1, got '0'"),
+        ("run problem.py --max-trials 3 --seed -1", "--seed"),
+        ("run problem.py --max-trials 3 --strategy magic", "there is no strategy 'magic'"),
+        ("run none.py --max-trials 3", "does not exist"),
+        ("run . --max-trials 3", "is a directory"),
+        ("run notes.txt --max-trials 3", "rename it"),
+        ("run json.py --max-trials 3", "has the name of a module that Python has already"),
+        ("run problem.py --max-trials 3 --storage notes.txt", "not a study of fabolas and was left as it is"),
+        ("run problem.py --max-trials 3 --storage none/run.db", "a directory that does not exist"),
+        ("run problem.py --max-trials 3 --storage newer.db", "newer fabolas (schema 2"),
+        ("status none.db", "does not exist"),
+        ("status notes.txt", "not a study"),
+        ("status newer.db", "newer fabolas (schema 2"),
+        ("best .", "is a directory"),
+        ("export notes.txt trials.csv", "not a study"),
+        ("export notes.txt trials.xls", "must be a .csv or a .json file"),
+    ],
+)
+def test_an_error_of_the_user_is_one_sentence_with_exit_code_2(
+    command: Fabolas, arguments: str, message: str
+) -> None:
+    Path("notes.txt").write_text("the only copy of my thesis" * 10)
+    Path("json.py").write_text("")
+    with closing(sqlite3.connect("newer.db")) as connection:
+        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2")
+        connection.execute("CREATE TABLE unheard_of (a)")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    code, out, err = command(*arguments.split())
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+    assert len([line for line in err.splitlines() if line.startswith("fabolas")]) == 1
+    assert {p: p.read_bytes() for p in Path().iterdir() if p.name != "__pycache__"} == before
+
+
+def test_a_table_that_cannot_be_written_is_a_sentence(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "1", "--storage", "run.db")
+    ended = command("export", "run.db", "none/trials.csv")
+    assert (ended.code, ended.err) == (
+        2,
+        "fabolas: none/trials.csv cannot be written: No such file or directory; choose another file\n",
+    )
+
+
+@pytest.mark.parametrize("arguments", ["--help", "run --help", "status --help", "demo --help", "--version"])
+def test_help_is_there(command: Fabolas, arguments: str) -> None:
+    ended = command(*arguments.split())
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("usage: fabolas" if "help" in arguments else f"fabolas {fabolas.__version__}")
+
+
+def test_help_loads_no_library() -> None:
+    code = "import sys; from fabolas.cli.arguments import parser; parser().format_help(); print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not {"numpy", "rich", "scipy", "sqlite3"} & set(ended.stdout.split())
+
+
+WAITING = PROBLEM.replace(
+    "    return",
+    """    import pathlib, time
+    while pathlib.Path("wait").exists() and size == 1000 and len(list(pathlib.Path().glob("*.done"))) >= 2:
+        time.sleep(0.01)
+    pathlib.Path(f"{config['C']}.done").touch()
+    return""",
+)
+
+
+def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def test_a_running_study_can_be_looked_at_but_not_run_twice_and_ctrl_c_gives_the_answer(
+    command: Fabolas, tmp_path: Path
+) -> None:
+    (tmp_path / "waiting.py").write_text(WAITING.replace("> 100", "> 1e9"))
+    (tmp_path / "wait").touch()
+    arguments = ["run", "waiting.py", "--max-trials", "9", "--storage", "run.db", "--seed", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fabolas", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        until(lambda: Path("run.db").exists() and len(read("run.db").suggestions) == 3)
+        facts = json.loads(command("status", "run.db", "--json").out)
+        assert (facts["running"], facts["process"], facts["trials"], facts["lost"]) == (
+            True,
+            process.pid,
+            2,
+            0,
+        )
+        assert [trial["id"] for trial in facts["running_trials"]] == [2]
+        status = command("status", "run.db").out
+        assert f"run.db  running, process {process.pid}  random, seed 1" in status
+        assert "\nrunning   #2 size 1,000, for " in status
+        assert command("best", "run.db").code == 0
+        second = command(*arguments)
+        assert (second.code, second.out) == (2, "")
+        assert second.err.startswith("fabolas: ")
+        assert f"in use by another process (pid {process.pid})" in second.err
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert out.startswith("C ")
+    assert "Traceback" not in err
+    assert [trial.status for trial in read("run.db").trials] == ["complete", "complete", "lost"]
+    assert "trials    3 (1 lost)" in command("status", "run.db").out
+
+
+def test_what_a_killed_run_left_is_named_and_stays_until_the_next_run(command: Fabolas) -> None:
+    Path("killed.py").write_text(
+        PROBLEM.replace("    if", "    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n    if")
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "fabolas", "run", "killed.py", "--max-trials", "2", "--storage", "run.db"],
+        check=False,
+        capture_output=True,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    for _ in range(2):
+        assert "left      #0 under way when the run ended" in command("status", "run.db").out
+    assert command("run", "problem.py", "--max-trials", "2", "--storage", "run.db").code in (0, 1)
+    assert [trial.status == "lost" for trial in read("run.db").trials] == [True, False]
+
+
+def test_a_reader_that_has_enough_is_no_error(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "1", "--storage", "run.db")
+    receiving, sending = os.pipe()
+    os.close(receiving)
+    ended = subprocess.run(
+        [sys.executable, "-m", "fabolas", "status", "run.db", "--json"],
+        stdout=sending,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(sending)
+    assert (ended.returncode, ended.stderr) == (0, "")

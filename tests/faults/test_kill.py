@@ -1,0 +1,40 @@
+"""A few of the runs of ``python -m tests.faults.kill``; ``make faults`` has a hundred."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.faults.kill import ROOT, Case, check, killed_and_resumed
+
+from fabolas.reader import read
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "seed"), [("random", 0), ("random", 1), ("random", 2), ("random", 3), ("fabolas", 4)]
+)
+def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
+    strategy: str, seed: int, tmp_path: Path
+) -> None:
+    killed_and_resumed(tmp_path, strategy, random.Random(seed), times=2)
+
+
+def test_of_processes_that_start_at_once_on_one_file_one_runs_and_the_others_are_told(tmp_path: Path) -> None:
+    case = Case(tmp_path, "random")
+    command = [sys.executable, "-m", "tests.faults.child", str(case.study), str(case.journal), "random", "20"]
+    processes = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    errors = [process.communicate()[1] for process in processes]
+    codes = [process.returncode for process in processes]
+    # A late one may come when the first has ended: the study is complete then, and it has nothing to do.
+    assert 0 in codes
+    assert all(
+        "in use by another process" in error for code, error in zip(codes, errors, strict=True) if code
+    )
+    check(case)
+    assert [trial.id for trial in read(case.study).trials] == list(range(20))
+    assert all(trial.status == "complete" for trial in read(case.study).trials)
