@@ -16,7 +16,7 @@ from fabolas import Float, Integer, Ordinal, Space, Study
 from fabolas._lock import holder
 from fabolas.reader import read
 from fabolas.space.recorded import recorded_space
-from fabolas.storage import APPLICATION_ID
+from fabolas.storage import APPLICATION_ID, SCHEMA
 from fabolas.strategies import NAMES
 
 PLAIN = Space(
@@ -162,7 +162,9 @@ def test_a_strategy_of_the_users_own_is_a_sentence(tmp_path: Path) -> None:
 def test_what_is_not_a_study_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("the only copy of my thesis" * 10)
     with closing(sqlite3.connect(tmp_path / "newer")) as connection:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2")
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA + 1}"
+        )
         connection.execute("CREATE TABLE unheard_of (a)")
     with Study(PLAIN, strategy="random", storage=tmp_path / "damaged"):
         pass

@@ -18,7 +18,7 @@ import pytest
 import fabolas
 from fabolas.cli import main
 from fabolas.reader import read
-from fabolas.storage import APPLICATION_ID
+from fabolas.storage import APPLICATION_ID, SCHEMA
 
 PROBLEM = """
 import fabolas
@@ -234,10 +234,10 @@ def test_an_error_inside_the_problem_shows_the_users_frames_alone(command: Fabol
         ("run json.py --max-trials 3", "has the name of a module that Python has already"),
         ("run problem.py --max-trials 3 --storage notes.txt", "not a study of fabolas and was left as it is"),
         ("run problem.py --max-trials 3 --storage none/run.db", "a directory that does not exist"),
-        ("run problem.py --max-trials 3 --storage newer.db", "newer fabolas (schema 2"),
+        ("run problem.py --max-trials 3 --storage newer.db", "newer fabolas (schema "),
         ("status none.db", "does not exist"),
         ("status notes.txt", "not a study"),
-        ("status newer.db", "newer fabolas (schema 2"),
+        ("status newer.db", "newer fabolas (schema "),
         ("best .", "is a directory"),
         ("export notes.txt trials.csv", "not a study"),
         ("export notes.txt trials.xls", "must be a .csv or a .json file"),
@@ -249,7 +249,9 @@ def test_an_error_of_the_user_is_one_sentence_with_exit_code_2(
     Path("notes.txt").write_text("the only copy of my thesis" * 10)
     Path("json.py").write_text("")
     with closing(sqlite3.connect("newer.db")) as connection:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 2")
+        connection.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA + 1}"
+        )
         connection.execute("CREATE TABLE unheard_of (a)")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     code, out, err = command(*arguments.split())

@@ -10,9 +10,7 @@ import os
 import sys
 
 from fabolas.cli.arguments import parser
-from fabolas.cli.errors import UserError
-
-INTERRUPTED = 130
+from fabolas.cli.errors import INTERRUPTED, UserError
 
 
 def main(arguments: list[str] | None = None) -> int:

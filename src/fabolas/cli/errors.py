@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+INTERRUPTED = 130  # as a shell has it: 128 and the number of SIGINT
+
 
 class UserError(Exception):
     """Says what was expected, what came and what to do; ends the command with exit code 2."""

@@ -1,17 +1,15 @@
 """Reads the user's problem file."""
 
 import importlib
+import inspect
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fabolas.cli.errors import UserError, told
-from fabolas.run import check_objective
-from fabolas.space import Space
+from fabolas.cli.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -20,17 +18,19 @@ class Problem:
 
     Attributes:
         objective: The function to minimise.
-        space: What to search, with the fidelities.
-        settings: The arguments of ``minimize`` that the file states.
+        space: What to search.
+        fidelities: The fidelities, None for none.
+        settings: Further arguments of ``minimize`` that the file states.
     """
 
-    objective: Callable[..., Any]
-    space: Space
-    settings: dict[str, Any] = field(default_factory=dict)
+    objective: Any
+    space: Any
+    fidelities: Any
+    settings: dict[str, Any]
 
 
 def load(path: Path) -> Problem:
-    """The problem in a file, checked as far as it can be before it runs.
+    """The problem in a file; whether it makes sense is for ``minimize`` to say.
 
     Raises:
         UserError: If there is no such file, it cannot be loaded, or it does not define a problem.
@@ -41,15 +41,22 @@ def load(path: Path) -> Problem:
             raise UserError(
                 f"{path} must define `space` and `objective`, and has no `{name}`; see `fabolas run --help`"
             )
-    with told(TypeError, ValueError):
-        space = Space(module.space, getattr(module, "fidelities", None))
-    settings = {"strategy": module.strategy} if hasattr(module, "strategy") else {}
-    options = getattr(module, "options", {})
-    if not isinstance(options, dict):
-        raise UserError(f"`options` of {path} must be a dict of the strategy's options, got {options!r}")
-    with told(TypeError):
-        check_objective(module.objective, tuple(space.fidelities))
-    return Problem(module.objective, space, {**options, **settings})
+    settings = getattr(module, "options", {})
+    if not isinstance(settings, dict):
+        raise UserError(f"`options` of {path} must be a dict of the strategy's options, got {settings!r}")
+    if hasattr(module, "strategy"):
+        settings = settings | {"strategy": module.strategy}
+    if hasattr(module, "data") and _takes_data(module.objective):
+        settings = settings | {"data": module.data}
+    return Problem(module.objective, module.space, getattr(module, "fidelities", None), settings)
+
+
+def _takes_data(objective: Any) -> bool:
+    """Whether the objective asks for the data; else a `data` in the file is the file's own affair."""
+    try:
+        return "data" in inspect.signature(objective).parameters
+    except (TypeError, ValueError):
+        return False  # not a function, which minimize will say, or one without a signature
 
 
 def _import(path: Path) -> ModuleType:

@@ -1,25 +1,21 @@
 """``fabolas run``: minimise the problem of a file."""
 
 import argparse
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from fabolas.budget import Budget
 from fabolas.cli.answer import answer
-from fabolas.cli.errors import UserError, told
+from fabolas.cli.errors import INTERRUPTED, UserError
 from fabolas.cli.output import show
 from fabolas.cli.problem import Problem, load
 from fabolas.result import Result
 from fabolas.run import minimize
-from fabolas.storage import Identity, Record, SqliteStorage
-from fabolas.strategies import make
-
-INTERRUPTED = 130
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
 
 # What minimize calls it -> what the command line calls it.
 _ARGUMENTS = {
@@ -38,86 +34,75 @@ def run(options: argparse.Namespace) -> int:
     if options.budget is None and options.max_trials is None:
         raise UserError("a run needs an end, got none; give --budget 30m or --max-trials 100, or both")
     problem = load(Path(options.problem))
-    settings = problem.settings | _given(options)
-    _check_strategy(problem, settings)
-    if options.storage is not None:
-        settings["storage"] = _Storage(options.storage)
-    with _noted_interrupt() as interrupts, _plain_warnings():
+    given = {name: getattr(options, word) for name, word in _ARGUMENTS.items()}
+    settings = problem.settings | {name: value for name, value in given.items() if value is not None}
+    storage = _Watched(SqliteStorage(options.storage) if options.storage is not None else MemoryStorage())
+    with _our_warnings() as ours:
         try:
-            result = minimize(problem.objective, problem.space, progress=not options.quiet, **settings)
+            result = _minimize(problem, storage, progress=not options.quiet, **settings)
         except RuntimeError as error:
             print(f"fabolas: {error}", file=sys.stderr)
             return 1
     if not options.quiet:
         print(file=sys.stderr)  # between the progress and the answer
     _print(result, options.storage)
-    if interrupts:
-        return INTERRUPTED
+    budget = Budget(options.budget, options.max_trials)
+    if not ours and not budget.used_up(result.elapsed, len(result.trials)):
+        return INTERRUPTED  # nothing else ends a run before its time
     return 0 if result.incumbent is not None else 1
 
 
-class _Storage(SqliteStorage):
-    """A file whose refusal is the user's to mend: not a study, another one, or in use."""
+class _Watched:
+    """A storage that remembers whether it was opened: what is refused before is the user's to mend."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self.opened = False
 
     def open(self, identity: Identity) -> Record:
-        with told(ValueError, RuntimeError, OSError):
-            return super().open(identity)
+        record = self._storage.open(identity)
+        self.opened = True
+        return record
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    found = {name: getattr(options, word) for name, word in _ARGUMENTS.items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _check_strategy(problem: Problem, settings: dict[str, Any]) -> None:
-    """Refuse an unknown strategy or option before the run: minimize would too, as it might a defect of ours."""
-    own = {*_ARGUMENTS, "data"}
-    with told(ValueError, TypeError):
-        make(
-            settings.get("strategy", "fabolas"),
-            problem.space,
-            **{name: value for name, value in settings.items() if name not in own},
-        )
+def _minimize(problem: Problem, storage: _Watched, **settings: Any) -> Result:
+    kept: Any = storage
+    try:
+        return minimize(problem.objective, problem.space, problem.fidelities, storage=kept, **settings)
+    except (ValueError, TypeError, RuntimeError, OSError) as error:
+        if storage.opened:
+            raise
+        raise UserError(str(error)) from error
 
 
 def _print(result: Result, storage: str | None) -> None:
-    try:
-        result.predicted_loss  # noqa: B018 - a result without an answer says why
-    except RuntimeError as error:
-        print(f"fabolas: {error}", file=sys.stderr)
     if result.incumbent is not None:
         show(answer(result.incumbent, result.trials))
+    else:
+        try:
+            result.predicted_loss  # noqa: B018 - a result without an answer says why
+        except RuntimeError as error:
+            print(f"fabolas: {error}", file=sys.stderr)
     if storage is not None:
         show(f"\nThe study is kept in {storage}; the same command with a larger budget continues it.")
 
 
 @contextmanager
-def _noted_interrupt() -> Iterator[list[int]]:
-    """Ctrl-C as ever, and a note of it: minimize answers it with the result so far."""
-    noted: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        noted.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Our own warnings without a line of source; those of the objective as they are."""
+def _our_warnings() -> Iterator[list[str]]:
+    """Shows our own warnings as sentences and lists them; those of the objective are left as they are."""
+    shown: list[str] = []
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Any, category: Any, filename: str, *rest: Any, **named: Any) -> None:
-            if filename == __file__:
+        def show_warning(message: Any, category: Any, filename: str, *rest: Any, **named: Any) -> None:
+            if category is RuntimeWarning and Path(filename).is_relative_to(Path(__file__).parents[1]):
+                shown.append(str(message))
                 print(f"fabolas: {message}", file=sys.stderr)
             else:
                 usual(message, category, filename, *rest, **named)
 
-        warnings.showwarning = show
-        yield
+        warnings.showwarning = show_warning
+        yield shown
