@@ -91,22 +91,22 @@ def test_the_screen_has_a_row_for_each_fact() -> None:
         "          #25 size 1,250, epochs 3, for 4.2s of about 5.1s",
         "          #26 size 1,250, epochs 3, for 4.2s of about 5.1s",
         "          and 2 more",
-        "failure   #7 ValueError: a reason that is rather long a reason that is rather l…",
+        "failure   #7 ValueError: a reason that is rather long a reason that is ra…",
     ]
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("width", [48, 60, 80, 120, 200])
 def test_the_screen_fits_any_width_without_wrapping(width: int) -> None:
     rows = drawn(FULL, Budget(1800.0, 100), width)
     assert len(rows) == 12
-    assert max(map(len, rows)) <= width
+    assert max(map(len, rows)) <= width - 6  # room for the terminal's ^C, which must not begin a new line
     assert "1m05s / 30m00s, 28m55s left" in rows[0]
 
 
 def test_the_bar_is_full_when_the_first_limit_is_reached() -> None:
     def share(news: Snapshot, budget: Budget) -> float:
         row = drawn(news, budget, 80)[0]  # without colours only what is done is drawn
-        return row.count("━") / (80 - len("fabolas     ") - len(row.split("━")[-1].lstrip("╸ ")))
+        return row.count("━") / (74 - len("fabolas     ") - len(row.split("━")[-1].lstrip("╸ ")))
 
     little, much = (share(replace(FULL, elapsed=s), Budget(1800.0)) for s in (180.0, 1620.0))
     assert (little, much) == pytest.approx((0.1, 0.9), abs=0.03)

@@ -1,6 +1,8 @@
 """The facts as a few rows of text for a terminal or a notebook, at any width."""
 
-from rich.console import Group, RenderableType
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -15,8 +17,7 @@ _LABEL = 8  # columns
 
 def screen(news: Snapshot, budget: Budget) -> RenderableType:
     """All that there is to see during a run, a row for each fact; what does not fit is cut, never wrapped."""
-    table = facts(news, of=budget.trials)
-    return Group(_budget(news, budget), table)
+    return _Narrower(Group(_budget(news, budget), facts(news, of=budget.trials)))
 
 
 def facts(news: Snapshot, *, of: int | None = None, wrap: bool = False) -> Table:
@@ -46,6 +47,16 @@ def facts(news: Snapshot, *, of: int | None = None, wrap: bool = False) -> Table
         trial_id, error = news.failure
         table.add_row("failure", Text(f"#{trial_id} {error}", style="red"))
     return table
+
+
+@dataclass(frozen=True)
+class _Narrower:
+    """Leaves room at the right: where a terminal writes its ^C it must not begin a new line."""
+
+    content: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self.content, options.update_width(options.max_width - len("^C^C^C")))
 
 
 def _budget(news: Snapshot, budget: Budget) -> Table:
