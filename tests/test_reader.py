@@ -3,6 +3,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,14 @@ def test_a_strategy_of_the_users_own_is_a_sentence(tmp_path: Path) -> None:
         connection.execute("UPDATE study SET value = '\"mine\"' WHERE key = 'strategy'")
     with pytest.raises(ValueError, match=r"'mine' .* is not one of fabolas, .*open the study with it"):
         read(tmp_path / "study.db").incumbent()
+
+
+def test_the_state_of_another_version_is_a_sentence(tmp_path: Path) -> None:
+    with Study(PLAIN, strategy="random", storage=tmp_path / "study.db") as study:
+        search(study, 2)
+    file = replace(read(tmp_path / "study.db"), state={"unheard_of": np.zeros(3)})
+    with pytest.raises(ValueError, match="kept by another version of fabolas"):
+        file.incumbent()
 
 
 def test_what_is_not_a_study_is_a_sentence(tmp_path: Path) -> None:

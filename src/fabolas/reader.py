@@ -76,9 +76,15 @@ class StudyFile:
                 f"the strategy {self.strategy!r} of {self.path} is not one of {', '.join(NAMES)}, and only it "
                 "knows its answer; open the study with it: fabolas.Study(..., storage=...)"
             )
-        strategy = make(self.strategy, self.space, **self.options)
-        if self.state is not None:
-            strategy.restore(self.state)
+        try:
+            strategy = make(self.strategy, self.space, **self.options)
+            if self.state is not None:
+                strategy.restore(self.state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the strategy {self.strategy!r} of {self.path} was kept by another version of fabolas "
+                f"({error!r}); look at it with that version"
+            ) from error
         return strategy.incumbent(self.history)
 
 

@@ -140,6 +140,22 @@ def test_best_status_and_export_tell_what_the_file_holds(command: Fabolas) -> No
     assert list(same[0]) == list(rows[0])
 
 
+def test_a_strategy_that_only_its_author_has_leaves_the_rest_of_the_status(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "2", "--storage", "run.db", "--quiet")
+    with closing(sqlite3.connect("run.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE study SET value = '\"mine\"' WHERE key = 'strategy'")
+    ended = command("status", "run.db")
+    assert ended.code == 0
+    assert "trials    2" in ended.out
+    assert "the strategy 'mine' of" in ended.out
+    facts = json.loads(command("status", "run.db", "--json").out)
+    assert (facts["trials"], facts["best"]) == (2, None)
+    assert facts["note"].startswith("the strategy 'mine' of")
+    best = command("best", "run.db")
+    assert best.code == 2
+    assert best.err.startswith("fabolas: the strategy 'mine' of")
+
+
 def test_a_study_without_an_answer_has_exit_code_1_and_says_why(command: Fabolas) -> None:
     Path("broken.py").write_text(PROBLEM.replace('config["C"] > 100', "True"))
     ended = command("run", "broken.py", "--max-trials", "3", "--storage", "run.db", "--quiet")

@@ -29,7 +29,7 @@ def best(options: argparse.Namespace) -> int:
 
 def answer_of(study: StudyFile) -> Incumbent | None:
     """What the study recommends."""
-    with told(ValueError, TypeError):
+    with told(ValueError):
         return study.incumbent()
 
 

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from fabolas.cli.best import answer_of, as_json
-from fabolas.cli.errors import told
+from fabolas.cli.errors import UserError, told
 from fabolas.cli.output import show
 from fabolas.history import Incumbent
 from fabolas.progress import Snapshot
@@ -26,7 +26,7 @@ def status(options: argparse.Namespace) -> int:
     """Print the state of the study, once or until its run ends."""
     study = _read(options.study)
     if options.json:
-        print(json.dumps(_as_json(study, answer_of(study), time.time()), indent=2))
+        print(json.dumps(_as_json(study, time.time()), indent=2))
         return 0
     if options.watch:
         _watch(options.study)
@@ -54,12 +54,23 @@ def _screen(study: StudyFile) -> RenderableType:
     now = time.time()
     state = ("not running", "dim") if study.holder is None else (f"running, process {study.holder}", "green")
     head = Text.assemble((study.path.name, "bold"), "  ", state, f"  {study.strategy}, seed {study.seed}")
-    table = facts(_snapshot(study, answer_of(study), now), wrap=True)
+    incumbent, why = _answer(study)
+    table = facts(_snapshot(study, incumbent, now), wrap=True)
+    if why is not None:
+        table.add_row("note", Text(why, style="yellow"))
     table.add_row("time", _times(study, now))
     if study.holder is None and study.pending:
         numbers = ", ".join(f"#{s.id}" for s in study.pending)
         table.add_row("left", f"{numbers} under way when the run ended; the next run records it as lost")
     return Group(head, table)
+
+
+def _answer(study: StudyFile) -> tuple[Incumbent | None, str | None]:
+    """The answer, or why it cannot be had; the rest is worth seeing all the same."""
+    try:
+        return answer_of(study), None
+    except UserError as error:
+        return None, str(error)
 
 
 def _times(study: StudyFile, now: float) -> str:
@@ -83,7 +94,8 @@ def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snap
     return replace(news, running=tuple(since))
 
 
-def _as_json(study: StudyFile, incumbent: Incumbent | None, now: float) -> dict[str, Any]:
+def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
+    incumbent, why = _answer(study)
     news = _snapshot(study, incumbent, now)
     return {
         "running": study.holder is not None,
@@ -97,6 +109,7 @@ def _as_json(study: StudyFile, incumbent: Incumbent | None, now: float) -> dict[
         "seconds": study.history.spent,
         "thinking_share": news.thinking_share,
         "best": None if incumbent is None else as_json(study, incumbent),
+        "note": why,
         "running_trials": [
             {"id": t.id, "fidelity": t.fidelity, "seconds": t.seconds, "predicted": t.predicted}
             for t in news.running

@@ -1,6 +1,6 @@
 """One output of a notebook's cell that changes in place, with IPython alone.
 
-Rich's own live display needs ipywidgets there, and without it prints every refresh as a new output.
+Rich's own live display needs ipywidgets there; without it, it shows a warning, and nothing before the end.
 """
 
 import io
