@@ -131,7 +131,7 @@ def test_bars_rise_with_the_counts_and_a_dot_is_none() -> None:
 
 def test_a_snapshot_counts_what_the_record_says() -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"size": (10, 1000)})
-    with Study(space, strategy="random", seed=0, overhead=1.0) as study:
+    with Study(space, strategy="random", seed=0, overhead=1.0, clock=lambda: 0.0) as study:
         for loss in (0.5, None, 0.25):
             s = study.ask()
             if loss is None:

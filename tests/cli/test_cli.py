@@ -324,8 +324,10 @@ def test_a_running_study_can_be_looked_at_but_not_run_twice_and_ctrl_c_gives_the
     (tmp_path / "waiting.py").write_text(WAITING.replace("> 100", "> 1e9"))
     (tmp_path / "wait").touch()
     arguments = ["run", "waiting.py", "--max-trials", "9", "--storage", "run.db", "--seed", "1"]
+    # What runs in a shell's background ignores Ctrl-C, and so would its children.
+    heedful = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     process = subprocess.Popen(
-        [sys.executable, "-m", "fabolas", *arguments],
+        [sys.executable, "-c", heedful + "from fabolas.cli import main; sys.exit(main())", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -349,7 +351,7 @@ def test_a_running_study_can_be_looked_at_but_not_run_twice_and_ctrl_c_gives_the
         assert second.err.startswith("fabolas: ")
         assert f"in use by another process (pid {process.pid})" in second.err
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
+        out, err = process.communicate(timeout=100)
     assert process.returncode == 130
     assert out.startswith("C ")
     assert "Traceback" not in err
