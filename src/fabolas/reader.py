@@ -98,14 +98,16 @@ def read(path: str | Path) -> StudyFile:
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "does not exist"
         raise ValueError(f"expected a study's file, got {path}, which {what}; give the file of --storage")
-    process = holder(path)
-    # A file of our own is known to be a study, and closing it here would give up SQLite's record locks on it.
-    if process != os.getpid():
-        check_header(path)
     try:
+        process = holder(path)
+        # A file of our own is known to be a study, and closing it here would give up SQLite's record locks on it.
+        if process != os.getpid():
+            check_header(path)
         with closing(_connect(path, in_use=process is not None)) as connection:
             connection.execute("BEGIN")
             return _load(path, process, connection)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; give a file that you may read") from error
     except (sqlite3.DatabaseError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(
             f"{path} has the mark of a study but cannot be read ({error}); choose another file"
