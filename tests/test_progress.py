@@ -93,6 +93,7 @@ def test_the_screen_has_a_row_for_each_fact() -> None:
         "          and 2 more",
         "failure   #7 ValueError: a reason that is rather long a reason that is ra…",
     ]
+    assert drawn(replace(FULL, notice="waiting"), Budget(1800.0), 80)[-1] == "note      waiting"
 
 
 @pytest.mark.parametrize("width", [48, 60, 80, 120, 200])
@@ -141,7 +142,7 @@ def test_a_snapshot_counts_what_the_record_says() -> None:
         study.lose(study.ask(), "interrupted")
         waiting = study.ask()
         news = Snapshot.of(
-            space, study.history, study.pending, elapsed=1.0, thinking=study.thinking, incumbent=None
+            space, study.history, study.running, elapsed=1.0, thinking=study.thinking, incumbent=None
         )
     assert (news.trials, news.failed, news.lost, news.at_target) == (4, 1, 1, 2)
     assert news.sizes == (Sizes("size", 10, 1000, (0, 0, 0, 0, 0, 0, 0, 4)),)
@@ -182,6 +183,7 @@ def test_while_an_evaluation_runs_its_seconds_go_on(monkeypatch: pytest.MonkeyPa
         report(Snapshot(10.0, running=(Running(3, {"size": 5}),)))
         clock.now = 14.0
         report(Snapshot(14.0, running=(Running(3, {"size": 5}), Running(4, {"size": 5}))))
+        report.notice("waiting for what is running")
         clock.now = 15.5
         for _ in range(200):  # the display asks four times a second
             if seen and seen[-1].elapsed == 15.5:
@@ -189,6 +191,7 @@ def test_while_an_evaluation_runs_its_seconds_go_on(monkeypatch: pytest.MonkeyPa
             time.sleep(0.05)
     assert seen[-1].elapsed == 15.5
     assert [trial.seconds for trial in seen[-1].running] == [5.5, 1.5]
+    assert seen[-1].notice == "waiting for what is running"
 
 
 NOTEBOOK = """

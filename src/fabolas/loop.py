@@ -1,6 +1,5 @@
 """The loop that asks, has evaluated and tells until the budget is used up."""
 
-import os
 import signal
 import threading
 import warnings
@@ -79,7 +78,7 @@ class Loop:
         study = self._study
         with reporting(progress, self._budget, self._by_clock) as report:
             try:
-                with _first_interrupt(lambda: self._finish(progress)):
+                with _first_interrupt(lambda: self._finish(report)):
                     self._update(report)
                     while self._step(report):
                         pass
@@ -177,12 +176,11 @@ class Loop:
             self._why = _too_many(self._failures, study.trials[-1])
         self._stopping = self._stopping or self._why is not None
 
-    def _finish(self, aloud: bool) -> None:
+    def _finish(self, report: Report) -> None:
         """Begin with nothing new; called from a signal handler."""
         self._stopping = True
         self._place.wake()
-        if aloud:
-            os.write(2, b"\nCtrl-C: waiting for what is running; press it again to stop now\n")
+        report.notice("Ctrl-C: waiting for what is running; press it again to stop now")
 
     def _abandon(self) -> None:
         """Stop now: what waits is taken back, what runs is lost."""
@@ -246,12 +244,15 @@ class Loop:
 
     def _report(self, report: Report) -> None:
         study = self._study
-        failed = int(study.history.failed.sum())
-        last = (*(trial.suggestion for trial in study.trials[-1:]), *study.pending)[-1:]
-        fidelity = last[0].fidelity if last else None
-        recorded = study.thinking + float(study.history.costs.sum())
-        share = study.thinking / recorded if recorded > 0 else 0.0
-        report(Snapshot(self._elapsed(), len(study.trials), failed, self._incumbent, fidelity, share))
+        news = Snapshot.of(
+            study.space,
+            study.history,
+            study.running,
+            elapsed=self._elapsed(),
+            thinking=study.thinking,
+            incumbent=self._incumbent,
+        )
+        report(news)
 
 
 def _share_among(workers: int, strategy: Strategy) -> None:

@@ -33,7 +33,7 @@ class StudyFile:
         seed: Its seed.
         space: Its axes and fidelities, without conditions and forbidden clauses.
         suggestions: Every suggestion by number. Values of a configuration are those of JSON: a tuple is a list.
-        started: Suggestion's number -> when it was handed out, in seconds since the epoch.
+        started: Suggestion's number -> when it was begun with, in seconds since the epoch.
         trials: Every ended one, in order of ending.
         state: Arrays that the strategy goes on from; None before the first suggestion.
     """
@@ -56,9 +56,14 @@ class StudyFile:
 
     @property
     def pending(self) -> tuple[Suggestion, ...]:
-        """Suggestions without an outcome: running if somebody holds the study, else left by who held it."""
+        """Suggestions without an outcome."""
         ended = {trial.id for trial in self.trials}
         return tuple(s for s in self.suggestions if s.id not in ended)
+
+    @property
+    def begun(self) -> tuple[Suggestion, ...]:
+        """Pending ones begun with: running if somebody holds the study, else left by who held it."""
+        return tuple(s for s in self.pending if s.id in self.started)
 
     @property
     def thinking(self) -> float:
@@ -134,7 +139,9 @@ def _load(path: Path, process: int | None, connection: sqlite3.Connection) -> St
         f"SELECT {columns} FROM suggestion ORDER BY id"
     ):
         where = (json.loads(config), json.loads(fidelity), np.frombuffer(blob, dtype="<f8"))
-        suggestions[number], started[number] = Suggestion(number, *where, *rest), when
+        suggestions[number] = Suggestion(number, *where, *rest)
+        if when is not None:
+            started[number] = when
     trials = tuple(load_trials(connection, suggestions))
     state = connection.execute("SELECT arrays FROM state").fetchone()
     return StudyFile(

@@ -103,6 +103,11 @@ class Study:
         return tuple(self._pending.values())
 
     @property
+    def running(self) -> tuple[Suggestion, ...]:
+        """Pending suggestions that somebody has begun with."""
+        return tuple(s for s in self._pending.values() if s.id in self._begun)
+
+    @property
     def thinking(self) -> float:
         """Seconds of thinking, with what the next suggestion's record will contain already."""
         recorded = sum(self.history.thinking) + sum(s.thinking for s in self._pending.values())

@@ -351,12 +351,14 @@ def test_a_running_study_can_be_looked_at_but_not_run_twice_and_ctrl_c_gives_the
         assert second.err.startswith("fabolas: ")
         assert f"in use by another process (pid {process.pid})" in second.err
         process.send_signal(signal.SIGINT)
+        Path("wait").unlink()  # Ctrl-C waits for what is running
         out, err = process.communicate(timeout=100)
     assert process.returncode == 130
     assert out.startswith("C ")
     assert "Traceback" not in err
-    assert [trial.status for trial in read("run.db").trials] == ["complete", "complete", "lost"]
-    assert "trials    3 (1 lost)" in command("status", "run.db").out
+    assert "\nCtrl-C: waiting for what is running" in f"\n{err}"
+    assert [trial.status for trial in read("run.db").trials] == ["complete"] * 3
+    assert read("run.db").pending == ()
 
 
 def test_what_a_killed_run_left_is_named_and_stays_until_the_next_run(command: Fabolas) -> None:

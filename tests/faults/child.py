@@ -44,7 +44,7 @@ class JournaledStorage(SqliteStorage):
         super().__init__(path)
         self._journal = journal
 
-    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float) -> None:
+    def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
         super().add_suggestion(suggestion, state, started)
         self._journal.write("asked", id=suggestion.id)
 

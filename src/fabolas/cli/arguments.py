@@ -17,7 +17,8 @@ and, if wanted, strategy (a name), options (a dict for the strategy) and data, w
 is handed to an objective that has an argument of that name.
 
 With --storage the run can be continued: the same command with a larger budget goes on
-where it was. Ctrl-C ends the run with the answer so far.
+where it was. Ctrl-C ends the run with the answer so far: once when the running trials
+have ended, twice at once.
 """
 
 _CODES = """\
@@ -63,7 +64,7 @@ def _run(commands: Any) -> None:
         "--strategy", metavar="NAME", help="fabolas, mtbo, es, ei, hyperband or random (fabolas)"
     )
     run.add_argument("--seed", metavar="N", type=_natural, help="makes the suggestions repeatable (drawn)")
-    run.add_argument("--timeout", metavar="TIME", type=_duration, help="a trial that takes longer is ended")
+    run.add_argument("--timeout", metavar="TIME", help="a trial that takes longer is ended: 10m, or auto")
     run.add_argument("--memory", metavar="SIZE", help="a trial that needs more is ended: 500MB, 2GB")
     run.add_argument("--quiet", action="store_true", help="no progress, only the answer")
     run.set_defaults(command=_lazily("fabolas.cli.run", "run"))

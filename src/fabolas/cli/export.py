@@ -47,7 +47,7 @@ def _cell(value: Any) -> Any:
 def _row(study: StudyFile, trial: Trial) -> dict[str, Any]:
     """The names are those of ``Result.to_frame``; an inactive hyperparameter has no value."""
     s = trial.suggestion
-    started = datetime.fromtimestamp(study.started[s.id], UTC)
+    started = study.started.get(s.id)
     return {
         "id": s.id,
         "status": trial.status,
@@ -59,10 +59,14 @@ def _row(study: StudyFile, trial: Trial) -> dict[str, Any]:
         "effort": s.effort,
         "predicted_cost": s.predicted_cost,
         "origin": s.origin,
-        "started": started.isoformat(timespec="milliseconds"),
+        "started": None if started is None else _utc(started),
         "info": trial.info,
         "error": last_line(trial.error) or None,
     }
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def _columns(study: StudyFile) -> list[str]:

@@ -59,9 +59,10 @@ def _screen(study: StudyFile) -> RenderableType:
     if why is not None:
         table.add_row("note", Text(why, style="yellow"))
     table.add_row("time", _times(study, now))
-    if study.holder is None and study.pending:
-        numbers = ", ".join(f"#{s.id}" for s in study.pending)
-        table.add_row("left", f"{numbers} under way when the run ended; the next run records it as lost")
+    if study.holder is None and study.begun:
+        numbers = ", ".join(f"#{s.id}" for s in study.begun)
+        what = "it" if len(study.begun) == 1 else "them"
+        table.add_row("left", f"{numbers} under way when the run ended; the next run records {what} as lost")
     return Group(head, table)
 
 
@@ -74,19 +75,19 @@ def _answer(study: StudyFile) -> tuple[Incumbent | None, str | None]:
 
 
 def _times(study: StudyFile, now: float) -> str:
-    spent = duration(study.history.spent)
     if not study.started:
         return "nothing has begun"
-    return f"{spent} of trials and thinking, begun {duration(now - min(study.started.values()))} ago"
+    used = duration(study.history.elapsed)
+    return f"{used} used, begun {duration(now - min(study.started.values()))} ago"
 
 
 def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snapshot:
-    running = study.pending if study.holder is not None else ()
+    running = study.begun if study.holder is not None else ()
     news = Snapshot.of(
         study.space,
         study.history,
         running,
-        elapsed=study.history.spent,
+        elapsed=study.history.elapsed,
         thinking=study.thinking,
         incumbent=incumbent,
     )
@@ -106,7 +107,7 @@ def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
         "failed": news.failed,
         "lost": news.lost,
         "at_target": news.at_target,
-        "seconds": study.history.spent,
+        "seconds": news.elapsed,
         "thinking_share": news.thinking_share,
         "best": None if incumbent is None else as_json(study, incumbent),
         "note": why,

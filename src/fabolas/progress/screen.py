@@ -46,6 +46,8 @@ def facts(news: Snapshot, *, of: int | None = None, wrap: bool = False) -> Table
     if news.failure is not None:
         trial_id, error = news.failure
         table.add_row("failure", Text(f"#{trial_id} {error}", style="red"))
+    if news.notice is not None:
+        table.add_row("note", Text(news.notice, style="yellow"))
     return table
 
 

@@ -54,6 +54,7 @@ class Snapshot:
         running: Trials under way.
         sizes: Where the trials were, for each fidelity.
         failure: (number of the last failed trial, last line of its error).
+        notice: What the run has to say now, None for nothing.
     """
 
     elapsed: float = 0.0
@@ -67,13 +68,14 @@ class Snapshot:
     running: tuple[Running, ...] = ()
     sizes: tuple[Sizes, ...] = ()
     failure: tuple[int, str] | None = None
+    notice: str | None = None
 
     @classmethod
     def of(
         cls,
         space: Space,
         history: History,
-        pending: Sequence[Suggestion],
+        running: Sequence[Suggestion],
         *,
         elapsed: float,
         thinking: float,
@@ -84,13 +86,13 @@ class Snapshot:
         Args:
             space: What is searched.
             history: The trials that have ended.
-            pending: The suggestions under way.
+            running: The suggestions under way.
             elapsed: Seconds used of the budget.
             thinking: Seconds of thinking on record.
             incumbent: The best so far.
         """
         recorded = thinking + float(history.costs.sum())
-        last = (*(trial.suggestion for trial in history.trials[-1:]), *pending)[-1:]
+        last = (*(trial.suggestion for trial in history.trials[-1:]), *running)[-1:]
         u = history.points[:, space.dim :]  # (n, f)
         return cls(
             elapsed=elapsed,
@@ -101,7 +103,7 @@ class Snapshot:
             thinking_share=thinking / recorded if recorded > 0 else 0.0,
             lost=int(history.lost.sum()),
             at_target=int((history.complete & (u == 1.0).all(axis=1)).sum()),
-            running=tuple(Running(s.id, s.fidelity, s.predicted_cost) for s in pending),
+            running=tuple(Running(s.id, s.fidelity, s.predicted_cost) for s in running),
             sizes=tuple(
                 Sizes(name, kind.low, kind.high, _counts(u[:, j : j + 1]))
                 for j, (name, kind) in enumerate(space.fidelities.items())
