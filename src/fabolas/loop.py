@@ -15,7 +15,6 @@ from fabolas.execution import NO_LIMITS, RESOLUTION, Ended, Event, Job, Limits, 
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot, reporting
 from fabolas.result import Result
-from fabolas.strategies import Strategy
 from fabolas.study import Study
 
 # After looking at the incumbent, so many times as long passes before the next look: with trials of milliseconds a
@@ -23,8 +22,6 @@ from fabolas.study import Study
 _PATIENCE = 100.0
 # A suggestion is prepared in advance if workers would otherwise wait for more than this share of their time.
 _NEGLIGIBLE = 0.02
-# With many workers thinking is to take this share of the time at most: a thinker without pause keeps some waiting.
-_BUSY = 0.5
 _INTERRUPTED = "interrupted: Ctrl-C while it was running"
 
 
@@ -71,7 +68,6 @@ class Loop:
         self._trajectory: list[tuple[float, Incumbent]] = []
         if place.ahead:
             study.elapsed_by = lambda: self._used + self._passed()
-            _share_among(place.capacity, study.strategy)
 
     def __call__(self, progress: bool) -> Result:
         """Run to the end of the budget, of the user's patience, or of a row of failures."""
@@ -253,14 +249,6 @@ class Loop:
             incumbent=self._incumbent,
         )
         report(news)
-
-
-def _share_among(workers: int, strategy: Strategy) -> None:
-    """Have the strategy think no longer for each of the workers than one thinker can for all of them."""
-    share = getattr(strategy, "share", None)
-    if share is not None:
-        of_a_trial = min(share / (1.0 - share), _BUSY / workers)
-        strategy.share = of_a_trial / (1.0 + of_a_trial)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -27,8 +27,8 @@ from fabolas.strategies.decide import (
 from fabolas.strategies.options import number, whole_number
 from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
 
-# Of one thread's time, for thinking, where it thinks for many workers.
-MIND = 0.7
+# With many workers thinking takes this share of one thread's time at most: without pauses it keeps some waiting.
+BUSY = 0.5
 
 
 def work_of(space: Space) -> Work:
@@ -217,7 +217,7 @@ class ModelBased:
             return self.effort
         decided = np.array([t.suggestion.origin not in ("design", "spare") for t in history.trials])
         # One mind thinks for all workers, and is not to be what they wait for.
-        share = min(self.share, MIND / (len(pending) + 1))
+        share = min(self.share, BUSY / (len(pending) + 1))
         return efforts.choose(
             history.thinking, history.efforts, history.costs, next_cost, len(history), share, decided
         )
