@@ -61,7 +61,8 @@ class Loop:
         self._stopping = False
         self._failures = 0
         self._why: str | None = None  # the run ends before its budget does
-        self._untold: Ended | None = None  # what came last; an interrupt may come before it is told
+        self._stopped = False  # at once
+        self._inside = False  # the objective itself, which only an exception can end
         self._incumbent: Incumbent | None = None
         self._look_again = 0.0  # when to ask for the incumbent next
         self._seen = len(study.trials)  # trials when it was last asked for
@@ -74,7 +75,7 @@ class Loop:
         study = self._study
         with reporting(progress, self._budget, self._by_clock) as report:
             try:
-                with _first_interrupt(lambda: self._finish(report)):
+                with _interrupts(lambda: self._finish(report), self._stop):
                     self._update(report)
                     while self._step(report):
                         pass
@@ -89,6 +90,8 @@ class Loop:
 
     def _step(self, report: Report) -> bool:
         """Ask if there is room for more, then hear what has happened; whether there is anything left to do."""
+        if self._stopped:
+            raise KeyboardInterrupt
         if self._wants_more():
             self._ask()
             self._report(report)
@@ -98,17 +101,23 @@ class Loop:
         else:
             self._withdraw_what_waits()
             timeout = self._until_the_end() if self._study.pending else 0.0
-        while (event := self._place.next(timeout)) is not None:
+        while (event := self._next(timeout)) is not None:
             if isinstance(event, Started):
                 self._study.start(event.id)
                 self._report(report)
             else:
-                self._untold = event
                 self._tell(event)
                 if self._clock() >= self._look_again:
                     self._update(report)
             timeout = 0.0
         return True
+
+    def _next(self, timeout: float | None) -> Event | None:
+        self._inside = not self._place.ahead
+        try:
+            return self._place.next(timeout)
+        finally:
+            self._inside = False
 
     def _wants_more(self) -> bool:
         if self._over():
@@ -178,19 +187,24 @@ class Loop:
         self._place.wake()
         report.notice("Ctrl-C: waiting for what is running; press it again to stop now")
 
+    def _stop(self) -> None:
+        """End even what runs, as soon as no step of the record is cut in two; called from a signal handler."""
+        self._stopped = True
+        if self._inside:
+            raise KeyboardInterrupt
+        self._place.wake()
+
     def _abandon(self) -> None:
         """Stop now: what waits is taken back, what runs is lost."""
         self._stopping = True
         self._withdraw_what_waits()
         self._place.close()
-        event: Event | None = self._untold
-        while event is not None:  # what has happened by now is kept, what was stopped with the time it took
-            if event.id in {suggestion.id for suggestion in self._study.pending}:
-                if isinstance(event, Started):
-                    self._study.start(event.id)
-                else:
-                    self._tell(event if event.status != "lost" else replace(event, error=_INTERRUPTED))
-            event = self._place.next(0.0)
+        while self._study.pending and (event := self._place.next(0.0)):
+            # What has happened by now is kept, and what was stopped with the time it took.
+            if isinstance(event, Started):
+                self._study.start(event.id)
+            else:
+                self._tell(event if event.status != "lost" else replace(event, error=_INTERRUPTED))
         for suggestion in self._study.pending:
             self._study.lose(suggestion, _INTERRUPTED)
 
@@ -252,21 +266,24 @@ class Loop:
 
 
 @contextmanager
-def _first_interrupt(then: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C calls ``then``, the second raises KeyboardInterrupt; elsewhere it is left as it was.
+def _interrupts(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls ``first``, the next one ``second``, and further ones do what they do elsewhere.
 
-    It can only be caught in the main thread, and a handler of the user's own is not replaced.
+    They can only be caught in the main thread, and a handler of the user's own is not replaced.
     """
     usual = threading.current_thread() is threading.main_thread()
     if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    calls = [first, second]
 
-    def first(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        then()
+    def handler(number: int, frame: FrameType | None) -> None:
+        call = calls.pop(0)
+        if not calls:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        call()
 
-    signal.signal(signal.SIGINT, first)
+    signal.signal(signal.SIGINT, handler)
     try:
         yield
     finally:

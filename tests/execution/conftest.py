@@ -18,9 +18,8 @@ KINDS = {
     "threads": (),
     "pool": (),
     "loky": (),
-    # A cluster takes a while to start: all of its tests go to one test process.
-    "dask": (pytest.mark.slow, pytest.mark.xdist_group("dask")),
-    "ray": (pytest.mark.slow, pytest.mark.xdist_group("ray")),
+    "dask": (pytest.mark.slow,),
+    "ray": (pytest.mark.slow,),
 }
 Open = Callable[..., Place]
 
@@ -30,7 +29,7 @@ def dask() -> Iterator[Executor]:
     """A real local cluster of worker processes with nannies, which restart the dead."""
     from dask.distributed import Client, LocalCluster
 
-    arguments: dict[str, Any] = {"dashboard_address": None, "processes": True, "threads_per_worker": 1}
+    arguments: dict[str, Any] = {"dashboard_address": ":0", "processes": True, "threads_per_worker": 1}
     with LocalCluster(n_workers=WORKERS, **arguments) as cluster, Client(cluster) as client:
         yield client.get_executor(pure=False)
 
