@@ -52,6 +52,8 @@ def climb(log_density: LogDensity, priors: tuple[Prior, ...], theta: Array, iter
     Gradients are finite differences, all of them in one batched call.
     """
     low, high = np.array([prior.support for prior in priors]).T
+    # All coordinates are logarithms or of order one: a line search beyond this only finds overflow.
+    low, high = np.maximum(low, theta - 10.0), np.minimum(high, theta + 10.0)
     # Differences are taken towards the inside, so that no point of theirs is impossible.
     signs = np.where(theta + 1.0 > high, -1.0, 1.0)
 
