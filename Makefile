@@ -31,10 +31,10 @@ demo: $(STAMP)
 	$(BIN)/python -m fabolas.demo
 
 test: lint types layers
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n $(WORKERS)
 
 test-fast: $(STAMP)
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) -m "not slow"
 
 faults: $(STAMP)
 	$(BIN)/python -m tests.faults.kill --runs 100
