@@ -32,9 +32,6 @@ class Strategy(Protocol):
 
     What it carries from one suggestion to the next beyond the history is in ``state``: a study that is closed
     and reopened restores it and goes on as if nothing had happened. ``incumbent`` alters no later suggestion.
-
-    A strategy that keeps its thinking to a share of the time has that as an attribute ``share``; a run with many
-    workers lowers it, since one thinks for all of them.
     """
 
     name: str
