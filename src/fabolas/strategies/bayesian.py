@@ -88,7 +88,7 @@ class ExpectedImprovement(OnAllData):
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
         """The most improving configuration."""
-        return most_improving(position, rng), "improvement"
+        return most_improving(position, rng, novel=False), "improvement"
 
 
 class EntropySearch(OnAllData):

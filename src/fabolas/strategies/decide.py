@@ -12,7 +12,7 @@ from fabolas import maximize
 from fabolas._types import Array, BoolArray
 from fabolas.acquisition.batch import greedy
 from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
-from fabolas.acquisition.improvement import log_expected_improvement
+from fabolas.acquisition.improvement import log_expected_improvement, log_novelty
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
 from fabolas.strategies.options import one_of
@@ -218,8 +218,14 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
 
 
-def most_improving(position: Position, rng: np.random.Generator) -> Choice:
-    """The configuration at the target of largest expected improvement on the best predicted one."""
+def most_improving(position: Position, rng: np.random.Generator, *, novel: bool = True) -> Choice:
+    """The configuration at the target of largest expected improvement on the best predicted one.
+
+    Args:
+        position: what is known.
+        rng: where candidates are drawn from.
+        novel: whether improvement counts for less where a measurement would tell little that is not known.
+    """
     region, loss = position.region, position.surrogate.loss
     at = loss.project(region.at_target(position.ranked[:10]))
     best = loss.mean(at).min(axis=1)  # (K,)
@@ -227,7 +233,10 @@ def most_improving(position: Position, rng: np.random.Generator) -> Choice:
     def value(points: Array) -> Array:
         points = region.at_target(points[:, : region.d])
         at = loss.project(points)
-        each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
+        variance = loss.variance(at)
+        each = log_expected_improvement(loss.mean(at), variance, best[:, None])
+        if novel:
+            each += log_novelty(variance, loss.noise(points))
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
         return np.where(region.legal(points), averaged, -np.inf)
 
