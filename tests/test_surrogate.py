@@ -98,6 +98,20 @@ def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
     assert np.isfinite(models.seconds(broken.points)).all()
 
 
+def test_failures_that_took_long_are_learnt_as_costs_and_quick_ones_are_not() -> None:
+    _, points, losses, costs = data(30)
+    failed = points[:, 0] > 0.7  # one end of the space
+    there = np.array([[0.9, 0.5]])
+    plain = Data(points[~failed], losses[~failed], costs[~failed], np.zeros((~failed).sum(), dtype=bool))
+    usual = float(fitted(plain).seconds(there)[0])
+    timed_out, crashed = (
+        fitted(Data(points, losses, np.where(failed, seconds, costs), failed)).seconds(there)[0]
+        for seconds in (1e5, 1e-3 * costs.min())
+    )
+    assert timed_out > 10.0 * usual
+    assert crashed == pytest.approx(usual, rel=0.5)
+
+
 @pytest.mark.parametrize(
     "losses",
     [

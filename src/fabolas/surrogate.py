@@ -178,7 +178,7 @@ class Surrogate:
     def given(self, data: Data) -> Surrogate:
         """The same models after further trials, hyperparameters and maps as they were."""
         losses, _ = data.targets(self.loss_output)
-        timed = data.timed
+        timed = data.timed(self.spec, self.log_cost_centre)
         costs = data.log_costs(self.spec)[timed] - self.log_cost_centre
         return replace(
             self,
@@ -195,8 +195,8 @@ class Surrogate:
 class Data:
     """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad.
 
-    Its cost says when it failed, not what an evaluation takes, so the cost model does not see it: a region that
-    crashes at once would look free.
+    Its cost says when it failed, which is at most what an evaluation takes. The cost model sees it where it is more
+    than usual, as where trials time out; a region that crashes at once must not look free.
     """
 
     points: Array  # (n, D)
@@ -215,10 +215,19 @@ class Data:
         targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
         return targets, output
 
-    @property
-    def timed(self) -> BoolArray:
-        """(n,) Which costs are those of an evaluation."""
-        return (self.costs > 0) & ~self.failed
+    def timed(self, spec: Spec, typical: float | None = None) -> BoolArray:
+        """(n,) Which costs tell what an evaluation takes: of complete trials, and of failed ones if above usual.
+
+        Args:
+            spec: which models.
+            typical: log-seconds less the log of the work; None for the mean of the complete trials.
+        """
+        known = self.costs > 0
+        complete, relative = known & ~self.failed, self.log_costs(spec)
+        if typical is None:
+            typical = float(relative[complete].mean()) if complete.any() else -np.inf
+        above = known & self.failed & (np.where(known, relative, -np.inf) > typical)
+        return complete | above
 
     def log_costs(self, spec: Spec) -> Array:
         """Log-seconds less the log of the work, (n,); NaN where the time is unknown."""
@@ -278,7 +287,7 @@ class _Targets:
 
 def _targets(spec: Spec, data: Data) -> _Targets:
     losses, loss_output = data.targets(None, spec.warp)
-    timed = data.timed
+    timed = data.timed(spec)
     costs = data.log_costs(spec)[timed]
     centre = float(costs.mean()) if len(costs) else 0.0
     return _Targets(losses, costs - centre, timed, loss_output, centre)
