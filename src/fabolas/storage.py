@@ -191,6 +191,9 @@ class SqliteStorage:
         self.path = Path(path).expanduser().resolve()
         self._connection: sqlite3.Connection | None = None
 
+    def __reduce__(self) -> tuple[type["SqliteStorage"], tuple[Path]]:
+        return SqliteStorage, (self.path,)  # a copy is the same file, not yet open
+
     def open(self, identity: Identity) -> Record:
         if self.path.is_dir() or not self.path.parent.is_dir():
             what = "is a directory" if self.path.is_dir() else "lies in a directory that does not exist"

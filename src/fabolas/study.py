@@ -18,7 +18,7 @@ from fabolas.execution import RESOLUTION
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_cost, as_info
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
-from fabolas.strategies import Strategy, make
+from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.apart import apart
 
 if TYPE_CHECKING:
@@ -135,22 +135,42 @@ class Study:
                 follow from the record (a budget less ``study.spent``).
             queued: Whether nobody begins with it yet; ``start`` then says when somebody does.
         """
+        rng = np.random.default_rng([self.seed, self._next_id])
+
+        def decide() -> Proposal:
+            proposal = self.strategy.suggest(self.history, self.pending, rng, remaining=remaining)
+            waiting = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
+            return replace(proposal, point=apart(self.space, proposal.point, waiting, rng))
+
+        return self._hand_out(decide, queued)
+
+    def request(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None) -> Suggestion:
+        """A suggestion of the caller's own, to be told like any other: the record and the models take it in.
+
+        Args:
+            config: A configuration of the space.
+            fidelity: Fidelities by name; None for the target.
+
+        Raises:
+            ValueError: If the space has no such configuration or fidelity.
+            TypeError: If a value is of the wrong type.
+        """
+        return self._hand_out(lambda: Proposal(self.space.encode(config, fidelity), "request", effort=0.0))
+
+    def _hand_out(self, decide: Callable[[], Proposal], queued: bool = False) -> Suggestion:
         self._check_open()
         number = self._next_id
-        rng = np.random.default_rng([self.seed, number])
         before = self.strategy.state()
         try:
             with self._thinking():
-                proposal = self.strategy.suggest(self.history, self.pending, rng, remaining=remaining)
-                waiting = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
-                point = apart(self.space, proposal.point, waiting, rng)
-                config, fidelity = self.space.decode(point)
+                proposal = decide()
+                config, fidelity = self.space.decode(proposal.point)
             thinking = self._unrecorded
             suggestion = Suggestion(
                 number,
                 config,
                 fidelity,
-                point,
+                proposal.point,
                 thinking=thinking if self._overhead is None else self._overhead,
                 effort=proposal.effort,
                 predicted_cost=proposal.predicted_cost,

@@ -30,7 +30,8 @@ class Space:
 
     Args:
         parameters: A mapping name -> Float, Integer, Categorical, Ordinal, a list of choices or a constant;
-            or a ``ConfigSpace.ConfigurationSpace``; or another Space, taken with its fidelities.
+            or a ``ConfigSpace.ConfigurationSpace``; or another Space, taken with its fidelities if
+            it has any.
         fidelities: A mapping name -> Fidelity or (low, high), whose upper end is the target; None for none.
 
     Attributes:
@@ -56,10 +57,11 @@ class Space:
         fidelities: Mapping[str, Fidelity | tuple[float, float]] | None = None,
     ) -> None:
         if isinstance(parameters, Space):
-            if fidelities is not None:
+            if fidelities is not None and parameters.fidelities:
                 raise ValueError("expected no fidelities beside a Space, which has its own; leave them out")
             self._axes, self._conditions = parameters._axes, parameters._conditions
-            self._forbidden, self.fidelities = parameters._forbidden, parameters.fidelities
+            self._forbidden = parameters._forbidden
+            self.fidelities = parameters.fidelities or read_fidelities(fidelities)
         else:
             self._axes, self._conditions, self._forbidden = read_parameters(parameters)
             self.fidelities = read_fidelities(fidelities)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
@@ -29,6 +30,15 @@ from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
 
 # With many workers thinking takes this share of one thread's time at most: without pauses it keeps some waiting.
 BUSY = 0.5
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the models expect of m points."""
+
+    losses: Array  # (m,) expected, in the user's units
+    stds: Array  # (m,)
+    seconds: Array  # (m,)
 
 
 def work_of(space: Space) -> Work:
@@ -163,6 +173,12 @@ class ModelBased:
             trial_ids=tuple(history.trials[i].id for i in same),
         )
 
+    def forecast(self, history: History, points: Array) -> Forecast:
+        """Loss and cost of points (m, D) given the record, which must hold a complete trial."""
+        models = self._models(history)
+        losses, stds = models.loss_output.moments(*models.loss_at(points))
+        return Forecast(losses, stds, models.seconds(points))
+
     def state(self) -> dict[str, Array]:
         """The design, the walkers, which of them were the last samples, and the points left over."""
         state: dict[str, Array] = {}
@@ -215,7 +231,8 @@ class ModelBased:
     def _level(self, history: History, pending: tuple[Suggestion, ...], next_cost: float) -> float | None:
         if self.effort is not None:
             return self.effort
-        decided = np.array([t.suggestion.origin not in ("design", "spare") for t in history.trials])
+        idle = ("design", "spare", "request")
+        decided = np.array([t.suggestion.origin not in idle for t in history.trials])
         # One mind thinks for all workers, and is not to be what they wait for.
         share = min(self.share, BUSY / (len(pending) + 1))
         return efforts.choose(

@@ -1,0 +1,110 @@
+"""Search spaces in scikit-learn's words (scipy distributions, lists) in ours."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fabolas.space import Categorical, Fidelity, Float, Integer, Ordinal, Space
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+_ACCEPTED = (
+    "scipy.stats.uniform(low, width), loguniform(low, high) or randint(low, high), a list of choices, "
+    "or fabolas.Float, Integer, Categorical or Ordinal"
+)
+
+
+def space_of(
+    parameters: "Mapping[str, Any] | ConfigurationSpace | Space", fidelity: Fidelity | None
+) -> Space:
+    """The space to search, with the number of training rows as its fidelity if there is one.
+
+    Raises:
+        TypeError: If the parameters, or one of them, are of a kind that cannot be searched.
+        ValueError: If a range is not one, or a Space comes with fidelities of its own.
+    """
+    fidelities = None if fidelity is None else {_free_name(parameters): fidelity}
+    if isinstance(parameters, Space):
+        if parameters.fidelities:
+            named = ", ".join(parameters.fidelities)
+            raise ValueError(
+                f"param_distributions expected a Space of parameters only, got one with the fidelity {named}; "
+                "leave fidelities out: the number of training rows is chosen by the search"
+            )
+        return Space(parameters, fidelities)
+    if type(parameters).__module__.startswith("ConfigSpace"):
+        return Space(parameters, fidelities)
+    if not isinstance(parameters, Mapping):
+        what = "several spaces in a list" if isinstance(parameters, list | tuple) else repr(parameters)
+        raise TypeError(
+            f"param_distributions expected one dict name -> distribution or list, a fabolas.Space or a "
+            f"ConfigurationSpace, got {what}; put alternatives into one ConfigurationSpace with conditions"
+        )
+    return Space({name: _parameter(name, spec) for name, spec in parameters.items()}, fidelities)
+
+
+def count(space: Space) -> float:
+    """How many configurations a space has at most; infinite where a parameter is real."""
+    return float(np.prod([_values(parameter) for parameter in space.describe()["parameters"]]))
+
+
+def _values(described: Mapping[str, Any]) -> float:
+    if "choices" in described:
+        return float(len(described["choices"]))
+    return float(described["high"] - described["low"] + 1) if described["kind"] == "integer" else np.inf
+
+
+def _free_name(parameters: Any) -> str:
+    """What the fidelity is called: ``n_samples``, unless a parameter is."""
+    taken = (
+        [p["name"] for p in parameters.describe()["parameters"]]
+        if isinstance(parameters, Space)
+        else parameters
+    )
+    return "n_samples" if "n_samples" not in taken else "n_samples (rows)"
+
+
+def _parameter(name: str, spec: Any) -> Any:
+    if hasattr(spec, "dist") and hasattr(spec, "support"):
+        return _frozen(name, spec)
+    if hasattr(spec, "rvs"):
+        raise TypeError(_refusal(name, spec))
+    if isinstance(spec, list | tuple | np.ndarray):
+        choices = list(spec)
+        return Ordinal(tuple(choices)) if _ascends(choices) else Categorical(tuple(choices))
+    if isinstance(spec, Float | Integer | Categorical) or type(spec).__module__.startswith("ConfigSpace"):
+        return spec
+    raise TypeError(_refusal(name, spec))
+
+
+def _frozen(name: str, spec: Any) -> Float | Integer:
+    """A frozen scipy distribution as the range it draws from."""
+    low, high = spec.support()
+    kind = spec.dist.name
+    shapes = 2 if kind in ("loguniform", "reciprocal") else 0
+    shifted = len(spec.args) > shapes or "loc" in spec.kwds
+    if kind == "uniform":
+        return Float(float(low), float(high))
+    if kind in ("loguniform", "reciprocal") and not shifted:
+        return Float(float(low), float(high), log=True)
+    if kind == "randint":
+        return Integer(int(low), int(high))
+    raise TypeError(_refusal(name, spec))
+
+
+def _refusal(name: str, spec: Any) -> str:
+    got = f"scipy's {spec.dist.name}{spec.args}" if hasattr(spec, "dist") else repr(spec)
+    return f"parameter {name!r} expected {_ACCEPTED}; got {got}"
+
+
+def _ascends(choices: list[Any]) -> bool:
+    """Whether these are three or more numbers in order: neighbours then behave alike, and the model may know."""
+    if len(choices) < 3 or not all(
+        isinstance(c, Real) and not isinstance(c, bool | np.bool_) for c in choices
+    ):
+        return False
+    steps = np.diff(np.array(choices, dtype=float))
+    return bool((steps > 0).all() or (steps < 0).all())

@@ -1,0 +1,61 @@
+"""One trial: a candidate cross-validated by scikit-learn on folds of some size."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fabolas.sklearn.folds import Subsampled
+from fabolas.sklearn.prepare import Prepared
+from fabolas.sklearn.rows import Row, row_of
+
+if TYPE_CHECKING:
+    from fabolas.sklearn.search import FabolasSearchCV
+
+# What BaseSearchCV.fit hands to _run_search.
+EvaluateCandidates = Callable[..., dict[str, Any]]
+
+
+class Evaluation:
+    """Calls scikit-learn for one candidate at a time; everything but the choice of rows is scikit-learn's.
+
+    Attributes:
+        results: What the last call returned: the dict that ``fit`` will take as ``cv_results_``.
+    """
+
+    def __init__(
+        self, search: "FabolasSearchCV", call: EvaluateCandidates, prepared: Prepared, seed: int
+    ) -> None:
+        self._search, self._call, self._prepared = search, call, prepared
+        self._orders = prepared.folds.orders(seed)
+        self.results: dict[str, Any] = {}
+
+    def __call__(self, params: dict[str, Any], size: int) -> Row:
+        """The candidate's row; a failed one if not a single fold could be fitted."""
+        start = time.perf_counter()
+        try:
+            with self._quieter():
+                cv = Subsampled(self._prepared.folds, self._orders, size)
+                results = self._call([params], cv=cv)
+        except ValueError as error:
+            # scikit-learn ends when all fits of a call fail; here a call is one candidate of many.
+            if self._search.error_score == "raise" or "fits failed" not in str(error):
+                raise
+            return Row(params, size, time.perf_counter() - start, (), str(error).strip())
+        seconds = time.perf_counter() - start
+        folds = results["folds"][-len(self._prepared.folds.splits) :]
+        if not self.results and self._prepared.jobs > 1:
+            # The first call also starts the workers, which is nothing that a trial costs.
+            seconds = min(seconds, sum(fold["fit_time"] + fold["score_time"] for fold in folds))
+        self.results = results
+        return row_of(params, size, seconds, folds)
+
+    @contextmanager
+    def _quieter(self) -> Iterator[None]:
+        """Our progress line comes first; scikit-learn speaks from `verbose=2` on."""
+        verbose = self._search.verbose
+        self._search.verbose = max(0, int(verbose) - 1)
+        try:
+            yield
+        finally:
+            self._search.verbose = verbose

@@ -1,0 +1,247 @@
+"""The loop of one fit: search on few rows, and keep enough of the budget to run the best on all of them."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from fabolas.budget import Budget
+from fabolas.history import Incumbent, Suggestion, Trial
+from fabolas.progress import Report, Snapshot
+from fabolas.sklearn.rows import Row
+from fabolas.sklearn.scores import Loss
+from fabolas.strategies.model_based import ModelBased
+from fabolas.study import RESOLUTION, Study
+
+Evaluate = Callable[[dict[str, Any], int], Row]
+
+_PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
+_FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
+_GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
+_SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What comes after the search and has to fit into the budget.
+
+    Attributes:
+        verify: Whether the answer is to be run on all the rows.
+        refit: The last training as a multiple of a trial on all the rows; 0 without one.
+        configurations: How many the space has; infinite unless all parameters are discrete.
+    """
+
+    verify: bool
+    refit: float
+    configurations: float
+
+
+@dataclass(frozen=True)
+class _Contender:
+    """The configuration that most deserves a run on all the rows, None if none does; and what such a run takes."""
+
+    config: dict[str, Any] | None
+    seconds: float
+
+
+class Loop:
+    """Asks, evaluates, tells, until the budget is used up.
+
+    Args:
+        study: What decides.
+        evaluate: Candidate, rows -> its row of ``cv_results_``.
+        loss: What the study is told of a row.
+        budget: Seconds and trials, those of a continued study included.
+        ending: What to keep of it.
+        full: Rows at full size.
+        start: When the fit began, by ``time.perf_counter``.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        evaluate: Evaluate,
+        loss: Loss,
+        budget: Budget,
+        ending: Ending,
+        full: int,
+        start: float,
+    ) -> None:
+        self._study, self._evaluate, self._loss = study, evaluate, loss
+        self._budget, self._ending, self._full = budget, ending, full
+        self._start = start - study.spent
+        self.rows = {
+            trial.id: Row.of_trial(trial, self._size(trial.suggestion))
+            for trial in study.trials
+            if trial.status != "lost"
+        }
+        self._before = len(study.trials)
+        self._contender = _Contender(None, 0.0)
+        self._look_again = 0.0
+        self._incumbent: Incumbent | None = None
+
+    def run(self, report: Report) -> None:
+        """Run to the end, or until Ctrl-C; what was found until then is kept, if anything was."""
+        try:
+            while (suggestion := self._next()) is not None:
+                self._report(report)
+                self._try(suggestion)
+        except KeyboardInterrupt:
+            for pending in self._study.pending:
+                self._study.lose(pending, "interrupted: Ctrl-C while it was running")
+                self.rows.pop(pending.id, None)
+            if not self._study.history.complete[self._before :].any():
+                raise
+            warnings.warn(
+                f"the search was interrupted after {len(self._study.trials)} candidates; it answers from these",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._look()
+        self._report(report)
+
+    def elapsed(self) -> float:
+        """Seconds used of the budget."""
+        return max(time.perf_counter() - self._start, self._study.spent)
+
+    def answer(self) -> int | None:
+        """Which of the rows is the incumbent at the largest size it was run at; None if none is complete."""
+        incumbent = self._study.incumbent()
+        if incumbent is None:
+            return None
+        largest = max(incumbent.trial_ids, key=lambda number: self.rows[number].size)
+        return list(self.rows).index(largest)
+
+    def _next(self) -> Suggestion | None:
+        """What to run next; None at the end."""
+        seconds, trials = self._left()
+        over = seconds <= 0 or trials <= 0 or self._exhausted()
+        if self._ending.verify and (over or self._is_final(seconds, trials)):
+            self._look()
+            seconds, _ = self._left()
+            config, price = self._contender.config, self._contender.seconds
+            wanted = self._must_verify() or (not over and price <= seconds)
+            if config is not None and wanted:
+                return self._study.request(config)
+        if over:
+            return self._at_least_one()
+        keep = self._reserve() if self._ending.verify else 0.0
+        spare = seconds - keep if seconds > keep else seconds
+        return self._study.ask(remaining=None if math.isinf(spare) else spare)
+
+    def _is_final(self, seconds: float, trials: float) -> bool:
+        if not len(self._study.trials):
+            return False
+        if time.perf_counter() >= self._look_again:
+            self._look()
+        allowed = self._budget.trials or 0
+        return seconds <= self._reserve() or trials <= min(_FINALISTS, max(1, allowed // 10))
+
+    def _at_least_one(self) -> Suggestion | None:
+        """A continued study whose budget is used up runs its answer once more, so that there is one to refit."""
+        incumbent = self._study.incumbent()
+        if len(self._study.trials) > self._before or incumbent is None:
+            return None
+        return self._study.request(incumbent.config)
+
+    def _left(self) -> tuple[float, float]:
+        """Seconds, less the last training's, and trials of the budget; infinite where there is no limit."""
+        seconds, trials = self._budget.seconds, self._budget.trials
+        return (
+            math.inf if seconds is None else seconds - self.elapsed() - self._ending.refit * self._reserve(),
+            math.inf if trials is None else trials - len(self._study.trials),
+        )
+
+    def _reserve(self) -> float:
+        """Seconds kept for a run of the best on all the rows; with the last training half of the budget at most."""
+        seconds = self._budget.seconds
+        most = math.inf if seconds is None else (1 - _SEARCHED) * seconds / (1 + self._ending.refit)
+        return min(self._contender.seconds, most)
+
+    def _try(self, suggestion: Suggestion) -> None:
+        try:
+            row = self._evaluate(suggestion.config, self._size(suggestion))
+        except Exception as error:
+            self._study.fail(suggestion, error)
+            raise
+        cost, score = max(row.seconds, RESOLUTION), row.score(self._loss.metric)
+        self.rows[suggestion.id] = row
+        if math.isfinite(score):
+            self._study.tell(suggestion, self._loss.of(score), cost, row.info())
+            return
+        trial = self._study.fail(suggestion, row.error or f"its mean score is {score}", cost)
+        self._give_up(trial)
+
+    def _give_up(self, last: Trial) -> None:
+        history = self._study.history
+        only = self._budget.trials is not None and len(history) >= self._budget.trials
+        if not history.complete.any() and (len(history) >= _GIVE_UP or only):
+            raise ValueError(
+                f"all {len(history)} candidates failed, so there is none to choose; try error_score='raise' to see "
+                f"the first failure at once. The last one was:\n{last.error}"
+            )
+
+    def _must_verify(self) -> bool:
+        """Whether nothing was complete on all the rows yet, and not too much failed there."""
+        there = self._at_full_size()
+        return len(there) < _GIVE_UP and not any(math.isfinite(row.score(self._loss.metric)) for row in there)
+
+    def _exhausted(self) -> bool:
+        """Whether every configuration there is was run on all the rows."""
+        if math.isinf(self._ending.configurations):
+            return False
+        full = {tuple(sorted((k, repr(v)) for k, v in row.params.items())) for row in self._at_full_size()}
+        return len(full) >= self._ending.configurations
+
+    def _at_full_size(self) -> list[Row]:
+        return [row for row in self.rows.values() if row.size == self._full]
+
+    def _size(self, suggestion: Suggestion) -> int:
+        return int(next(iter(suggestion.fidelity.values()), self._full))
+
+    def _look(self) -> None:
+        """Ask the models for the incumbent and the next configuration to run on all the rows."""
+        start = time.perf_counter()
+        history = self._study.history
+        if history.complete.any():
+            self._incumbent = self._study.incumbent()
+            self._contender = self._contend()
+        now = time.perf_counter()
+        self._look_again = now + _PATIENCE * (now - start)
+
+    def _contend(self) -> _Contender:
+        """The unverified configuration of lowest predicted loss, if it may be better than all verified ones."""
+        history, space = self._study.history, self._study.space
+        points = history.points[history.complete].copy()
+        points[:, space.dim :] = 1.0
+        targets = np.unique(points, axis=0)
+        forecast = cast(ModelBased, self._study.strategy).forecast(history, targets)
+        tried = history.points[~history.lost]
+        run = (targets[:, None] == tried[None]).all(axis=2).any(axis=1)
+        best = int(np.argmin(forecast.losses))
+        hopeful = np.where(run, np.inf, forecast.losses)
+        contender = int(np.argmin(hopeful))
+        threshold = forecast.losses[run].min(initial=np.inf)
+        if not hopeful[contender] - forecast.stds[contender] < threshold:
+            return _Contender(None, float(forecast.seconds[best]))
+        config, _ = space.decode(targets[contender])
+        return _Contender(config, float(forecast.seconds[contender]))
+
+    def _report(self, report: Report) -> None:
+        study = self._study
+        last = (*(trial.suggestion for trial in study.trials[-1:]), *study.pending)[-1:]
+        recorded = study.thinking + float(study.history.costs.sum())
+        report(
+            Snapshot(
+                self.elapsed(),
+                len(study.trials),
+                int(study.history.failed.sum()),
+                self._incumbent,
+                last[0].fidelity if last else None,
+                study.thinking / recorded if recorded > 0 else 0.0,
+            )
+        )

@@ -1,0 +1,125 @@
+"""What a fit is to do, settled and refused where it must be before the first training."""
+
+import math
+import time
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from fabolas._types import IntArray
+from fabolas.budget import Budget
+from fabolas.sklearn.distributions import count, space_of
+from fabolas.sklearn.folds import Folds, labels_of
+from fabolas.sklearn.loop import Ending, Evaluate, Loop
+from fabolas.sklearn.scores import loss_of
+from fabolas.space import Fidelity
+from fabolas.study import Study
+
+if TYPE_CHECKING:
+    from fabolas.sklearn.search import FabolasSearchCV
+
+
+class Prepared:
+    """The folds, the space, the loss and the budget of one fit; the clock runs from here.
+
+    Raises:
+        ValueError: If a parameter of the search is not what it should be, or there are no folds.
+        TypeError: If the space holds something that cannot be searched.
+    """
+
+    def __init__(self, search: "FabolasSearchCV", X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
+        self.start = time.perf_counter()
+        self._search = search
+        self.budget = _budget(search.time_budget, search.n_iter)
+        drawn = search._checked_cv_orig.split(X, y, **split_params)
+        splits = tuple((_rows(train), _rows(test)) for train, test in drawn)
+        self.folds = Folds(splits, labels_of(y) if is_classifier(search.estimator) else None)
+        if not self.folds.full:
+            raise ValueError(
+                "cv expected to give folds with rows to train on, got none; check cv and the data"
+            )
+        # A single candidate is of use only on all the rows.
+        self.smallest = self.folds.full if search.n_iter == 1 else _smallest(search.min_size, self.folds)
+        fidelity = None
+        if self.smallest < self.folds.full:
+            fidelity = Fidelity(self.smallest, self.folds.full)
+        self.space = space_of(search.param_distributions, fidelity)
+        self.loss = loss_of(search.estimator, search.scoring, search.refit)
+        self.jobs = effective_n_jobs(search.n_jobs)
+        self._rows = X.shape[0] if hasattr(X, "shape") else len(X)
+
+    def study(self) -> Study:
+        """The study of this fit, a new one unless the search has a storage that holds one."""
+        storage, seed = self._search.storage, _seed(self._search.random_state)
+        return Study(self.space, storage=storage, seed=seed, warp=self.loss.warp)
+
+    def loop(self, study: Study, evaluate: Evaluate) -> Loop:
+        """The loop that fills the study.
+
+        Raises:
+            ValueError: If the study was continued and its trials had another number of folds.
+        """
+        n_splits = len(self.folds.splits)
+        for trial in study.trials:
+            recorded = len(trial.info.get("folds", ())) or n_splits
+            if recorded != n_splits:
+                raise ValueError(
+                    f"storage expected trials of {n_splits} folds, got a study of {recorded}; "
+                    "continue it with the cv it was begun with, or choose another file"
+                )
+        rounds = math.ceil(n_splits / self.jobs)
+        refit = self._rows / self.folds.full / rounds if self._search.refit else 0.0
+        ending = Ending(self._search.verify, refit, count(self.space))
+        return Loop(study, evaluate, self.loss, self.budget, ending, self.folds.full, self.start)
+
+
+def _budget(time_budget: float | str | None, n_iter: int | None) -> Budget:
+    if time_budget is None and n_iter is None:
+        raise ValueError(
+            "a search needs an end, got neither time_budget nor n_iter; give time_budget='5m' or n_iter=50, or both"
+        )
+    if n_iter is not None and n_iter < 1:
+        raise ValueError(
+            f"n_iter must be a number of candidates >= 1, got {n_iter}; leave it out for no limit"
+        )
+    return Budget.of(time_budget, None if n_iter is None else int(n_iter))
+
+
+def _smallest(min_size: float | str, folds: Folds) -> int:
+    """The smallest number of training rows in words, in rows or as a share, as rows."""
+    if min_size == "auto":
+        return folds.smallest()
+    if isinstance(min_size, str):
+        size = -1
+    elif isinstance(min_size, Integral):
+        size = int(min_size)
+    else:
+        size = math.ceil(min_size * folds.full) if 0 < min_size <= 1 else -1
+    least = folds.classes()
+    if size < 1:
+        raise ValueError(
+            f"min_size must be 'auto', a whole number of rows >= 1 or a share in (0, 1], got {min_size!r}"
+        )
+    if size < least:
+        raise ValueError(
+            f"min_size must be at least {least}, so that each class is present, got {min_size!r}; "
+            "give more, or leave it out"
+        )
+    return min(size, folds.full)
+
+
+def _rows(rows: Any) -> IntArray:
+    array = np.asarray(rows)
+    return np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64, copy=False)
+
+
+def _seed(random_state: Any) -> int | None:
+    """A whole number stays itself, so that a storage knows it again; None leaves it to the study."""
+    if random_state is None or isinstance(random_state, Integral):
+        return None if random_state is None else int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

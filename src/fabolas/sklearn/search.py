@@ -1,0 +1,224 @@
+"""``FabolasSearchCV``: scikit-learn's search over hyperparameters, mostly on few of the rows."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from sklearn.model_selection._search import BaseSearchCV
+
+from fabolas._types import IntArray
+from fabolas.history import Trial
+from fabolas.progress import reporting
+from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation
+from fabolas.sklearn.loop import Loop
+from fabolas.sklearn.prepare import Prepared
+from fabolas.sklearn.rows import formattable, ranks
+from fabolas.strategies.model_based import Forecast, ModelBased
+from fabolas.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Search for the hyperparameters that are best on all the rows, mostly by training on few of them.
+
+        search = FabolasSearchCV(
+            make_pipeline(StandardScaler(), SVC()),
+            {"svc__C": loguniform(1e-5, 1e5), "svc__gamma": loguniform(1e-5, 1e5)},
+            time_budget="5m", cv=3, random_state=0,
+        ).fit(X, y)
+
+    Each candidate is cross-validated on training folds of a size that the search chooses: nested subsets,
+    stratified for classifiers. Test folds are never made smaller. What it learns at each size tells it where the
+    best candidate on all the rows may be; ``best_score_`` and ``best_index_`` refer to trainings on all of them.
+
+    Args:
+        estimator: Any estimator or pipeline.
+        param_distributions: Name -> scipy's uniform, loguniform or randint, a list, or a fabolas parameter; or
+            a fabolas.Space or a ConfigurationSpace. Three or more numbers in order are taken as ordered, any
+            other list as choices without order.
+        time_budget: Seconds, or text such as "90s" or "5m": wall clock for all of ``fit``, thinking, the
+            evaluation on all the rows and the refit included. A training that runs is not cut off.
+        n_iter: Number of candidates to evaluate, at any size. Give a time budget, this, or both.
+        min_size: Training rows in a fold at least, a number or a share; "auto" for the largest of 100 rows, 1/256
+            of them, and as many as hold each class five times in its share (rare classes ask for no more than
+            1/16 of the rows). If that is more than a quarter of the rows, all trials are on all of them.
+        verify: Whether to evaluate the best candidates on all the rows before the search ends.
+        scoring: As in RandomizedSearchCV. With several metrics the search is by the one that `refit` names, or
+            else by the first.
+        n_jobs: Folds to train in parallel.
+        refit: As in RandomizedSearchCV. A callable is given the rows of ``cv_results_`` at full size only.
+        cv: As in RandomizedSearchCV. The splits are drawn once in each fit.
+        verbose: 1 shows how it goes on standard error, 2 and more also what scikit-learn says of each fold.
+        pre_dispatch: As in RandomizedSearchCV.
+        random_state: Seed of the search and the subsets.
+        error_score: As in RandomizedSearchCV; a candidate that failed in any fold never wins.
+        return_train_score: As in RandomizedSearchCV.
+        storage: A file that keeps the search; an existing one is continued. None starts afresh each time.
+
+    Attributes:
+        cv_results_: As in RandomizedSearchCV, with ``n_samples``, the rows of the largest training fold. Ranks
+            are first for rows at full size.
+        best_index_, best_params_, best_score_: The best mean test score at full size. Without one
+            (`verify=False`, or an interrupt), the lowest predicted loss, at the largest size it was run at.
+        verified_: Whether these are of a run at full size.
+        predicted_loss_, predicted_std_: What the model expects of ``best_params_`` at full size, and how surely.
+            The loss is 1 - score for scores whose best is 1, -score for others.
+        trials_: Every trial of the study.
+        study_: The fabolas.Study, closed.
+        min_size_, max_size_: The range of ``n_samples``; equal if all trials were on all the rows.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - the name and form that scikit-learn validates by
+        **BaseSearchCV._parameter_constraints,
+        "param_distributions": "no_validation",
+        "time_budget": [Real, str, None],
+        "n_iter": [Integral, None],
+        "min_size": [Real, str],
+        "verify": ["boolean"],
+        "random_state": ["random_state"],
+        "storage": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        time_budget: float | str | None = None,
+        n_iter: int | None = None,
+        min_size: float | str = "auto",
+        verify: bool = True,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        storage: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_distributions = param_distributions
+        self.time_budget = time_budget
+        self.n_iter = n_iter
+        self.min_size = min_size
+        self.verify = verify
+        self.random_state = random_state
+        self.storage = storage
+
+    @property
+    def trials_(self) -> tuple[Trial, ...]:
+        """Every trial of the study, in the order in which they ended."""
+        trials: tuple[Trial, ...] = self.study_.trials
+        return trials
+
+    @property
+    def predicted_loss_(self) -> float:
+        """The loss that the model expects of the best parameters at full size."""
+        return float(self._forecast().losses[0])
+
+    @property
+    def predicted_std_(self) -> float:
+        """Standard deviation of that prediction."""
+        return float(self._forecast().stds[0])
+
+    @property
+    def verified_(self) -> bool:
+        """Whether the best parameters were run at full size."""
+        return bool(self.cv_results_["n_samples"][self.best_index_] == self.max_size_)
+
+    def plot(self) -> "Figure":
+        """A figure of the search: scores over time by number of rows, and the best so far at full size.
+
+        Raises:
+            ImportError: If matplotlib is not installed.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        from fabolas.sklearn.plot import draw, progress_of
+
+        check_is_fitted(self, "study_")
+        figure: Figure = draw(progress_of(self))
+        return figure
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # rows are chosen by numpy
+        return tags
+
+    def _forecast(self) -> Forecast:
+        study: Study = self.study_
+        point = study.space.encode(self.best_params_)
+        return cast(ModelBased, study.strategy).forecast(study.history, point[None])
+
+    def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
+        """Called by ``fit`` with the data: all that can be refused is refused before the first training."""
+        self._prepared = Prepared(self, X, y, split_params)
+
+    def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
+        # Not kept on self: scikit-learn sends self to its workers with every fold.
+        prepared: Prepared = self.__dict__.pop("_prepared")
+        self.__dict__.pop("study_", None)
+        with prepared.study() as study:
+            evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
+            loop = prepared.loop(study, evaluation)
+            with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
+                loop.run(report)
+        self._conclude(loop, evaluation.results, study, prepared)
+
+    def _conclude(self, loop: Loop, results: dict[str, Any], study: Study, prepared: Prepared) -> None:
+        """Turn the dict that ``fit`` holds into ``cv_results_``, and say which of its rows is the answer."""
+        rows, full = list(loop.rows.values()), prepared.folds.full
+        score = np.nan if self.error_score == "raise" else self.error_score
+        formatted = super()._format_results(
+            [row.params for row in rows],
+            self.n_splits_,
+            formattable(rows, self.n_splits_, score),
+            {"n_samples": [row.size for row in rows]},
+        )
+        for key in [key for key in formatted if key.startswith("rank_test_")]:
+            scores = [row.score(key.removeprefix("rank_test_")) for row in rows]
+            formatted[key] = ranks(scores, [row.size == full for row in rows])
+        results.clear()
+        results.update(formatted)
+        self.cv_results_ = results  # now already: a refit that is interrupted does not lose it
+        self.study_, self.min_size_, self.max_size_ = study, prepared.smallest, full
+        complete = [row.size == full and np.isfinite(row.score(prepared.loss.metric)) for row in rows]
+        self._complete = np.flatnonzero(complete)
+        self._answer = loop.answer()
+
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
+    ) -> dict[str, Any]:
+        """Hand the folds on as they are: to format all rows after each of many trials would be quadratic."""
+        return {"folds": out}
+
+    def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
+        """The best row at full size; without one, or if nobody is to verify, the incumbent's largest."""
+        if callable(refit):
+            chosen = self._complete if len(self._complete) else np.arange(len(results["params"]))
+            shown = {key: _some(values, chosen) for key, values in results.items()}
+            return int(chosen[BaseSearchCV._select_best_index(refit, refit_metric, shown)])
+        if self.verify and len(self._complete):
+            return int(np.argmin(results[f"rank_test_{refit_metric}"]))
+        assert self._answer is not None, "a search without a complete trial has raised before"
+        return self._answer
+
+
+def _some(values: Any, chosen: IntArray) -> Any:
+    return [values[i] for i in chosen] if isinstance(values, list) else values[chosen]

@@ -1,0 +1,29 @@
+"""scikit-learn's own checks of an estimator, with the exceptions it makes for RandomizedSearchCV and no other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import RandomizedSearchCV
+from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fabolas.sklearn import FabolasSearchCV
+
+ESTIMATORS = [
+    FabolasSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0),
+    FabolasSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0
+    ),
+]
+
+
+@pytest.mark.filterwarnings("default")  # the checks provoke warnings, and look at them
+@parametrize_with_checks(
+    ESTIMATORS,
+    expected_failed_checks=lambda _: PER_ESTIMATOR_XFAIL_CHECKS[RandomizedSearchCV],
+    xfail_strict=False,
+)
+def test_it_is_an_estimator(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
