@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fabolas
-from fabolas.budget import seconds_of
+from fabolas.budget import Budget, seconds_of
+from fabolas.sklearn import prepare
 from fabolas.strategies import Strategy
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +51,13 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             kwargs["time_budget"] = min(seconds_of(kwargs["time_budget"]) / 40, 1.0)
         return minimize(*args, **{**kwargs, "progress": False})
 
+    budget: Callable[..., Budget] = prepare._budget
+
+    def short(time_budget: Any, n_iter: Any) -> Budget:
+        return budget(None if time_budget is None else min(seconds_of(time_budget) / 40, 1.0), n_iter)
+
     monkeypatch.setattr(fabolas, "minimize", small)
+    monkeypatch.setattr(prepare, "_budget", short)
     monkeypatch.chdir(tmp_path)
 
 

@@ -1,6 +1,5 @@
 """One trial: a candidate cross-validated by scikit-learn on folds of some size."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ class Evaluation:
 
     def __call__(self, params: dict[str, Any], size: int) -> Row:
         """The candidate's row; a failed one if not a single fold could be fitted."""
-        start = time.perf_counter()
+        start = self._prepared.clock()
         try:
             with self._quieter():
                 cv = Subsampled(self._prepared.folds, self._orders, size)
@@ -41,8 +40,8 @@ class Evaluation:
             # scikit-learn ends when all fits of a call fail; here a call is one candidate of many.
             if self._search.error_score == "raise" or "fits failed" not in str(error):
                 raise
-            return Row(params, size, time.perf_counter() - start, (), str(error).strip())
-        seconds = time.perf_counter() - start
+            return Row(params, size, self._prepared.clock() - start, (), str(error).strip())
+        seconds = self._prepared.clock() - start
         folds = results["folds"][-len(self._prepared.folds.splits) :]
         if not self.results and self._prepared.jobs > 1:
             # The first call also starts the workers, which is nothing that a trial costs.

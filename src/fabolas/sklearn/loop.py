@@ -1,7 +1,6 @@
 """The loop of one fit: search on few rows, and keep enough of the budget to run the best on all of them."""
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +57,12 @@ class Loop:
         budget: Seconds and trials, those of a continued study included.
         ending: What to keep of it.
         full: Rows at full size.
-        start: When the fit began, by ``time.perf_counter``.
+        start: When the fit began.
+        clock: Seconds from any origin.
+
+    Attributes:
+        rows: What was evaluated, by the trial's number.
+        trajectory: (seconds, incumbent) whenever the models were looked at.
     """
 
     def __init__(
@@ -70,10 +74,11 @@ class Loop:
         ending: Ending,
         full: int,
         start: float,
+        clock: Callable[[], float],
     ) -> None:
         self._study, self._evaluate, self._loss = study, evaluate, loss
         self._budget, self._ending, self._full = budget, ending, full
-        self._start = start - study.spent
+        self._start, self._clock = start - study.spent, clock
         self.rows = {
             trial.id: Row.of_trial(trial, self._size(trial.suggestion))
             for trial in study.trials
@@ -83,6 +88,7 @@ class Loop:
         self._contender = _Contender(None, 0.0)
         self._look_again = 0.0
         self._incumbent: Incumbent | None = None
+        self.trajectory: list[tuple[float, Incumbent]] = []
 
     def run(self, report: Report) -> None:
         """Run to the end, or until Ctrl-C; what was found until then is kept, if anything was."""
@@ -106,7 +112,7 @@ class Loop:
 
     def elapsed(self) -> float:
         """Seconds used of the budget."""
-        return max(time.perf_counter() - self._start, self._study.spent)
+        return max(self._clock() - self._start, self._study.spent)
 
     def answer(self) -> int | None:
         """Which of the rows is the incumbent at the largest size it was run at; None if none is complete."""
@@ -136,7 +142,7 @@ class Loop:
     def _is_final(self, seconds: float, trials: float) -> bool:
         if not len(self._study.trials):
             return False
-        if time.perf_counter() >= self._look_again:
+        if self._clock() >= self._look_again:
             self._look()
         allowed = self._budget.trials or 0
         return seconds <= self._reserve() or trials <= min(_FINALISTS, max(1, allowed // 10))
@@ -205,12 +211,14 @@ class Loop:
 
     def _look(self) -> None:
         """Ask the models for the incumbent and the next configuration to run on all the rows."""
-        start = time.perf_counter()
+        start = self._clock()
         history = self._study.history
         if history.complete.any():
             self._incumbent = self._study.incumbent()
             self._contender = self._contend()
-        now = time.perf_counter()
+            if self._incumbent is not None:
+                self.trajectory.append((self.elapsed(), self._incumbent))
+        now = self._clock()
         self._look_again = now + _PATIENCE * (now - start)
 
     def _contend(self) -> _Contender:

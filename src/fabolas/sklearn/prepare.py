@@ -1,8 +1,7 @@
 """What a fit is to do, settled and refused where it must be before the first training."""
 
 import math
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,8 @@ class Prepared:
     """
 
     def __init__(self, search: "FabolasSearchCV", X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
-        self.start = time.perf_counter()
+        self.clock: Callable[[], float] = search._clock
+        self.start = self.clock()
         self._search = search
         self.budget = _budget(search.time_budget, search.n_iter)
         drawn = search._checked_cv_orig.split(X, y, **split_params)
@@ -56,7 +56,7 @@ class Prepared:
     def study(self) -> Study:
         """The study of this fit, a new one unless the search has a storage that holds one."""
         storage, seed = self._search.storage, _seed(self._search.random_state)
-        return Study(self.space, storage=storage, seed=seed, warp=self.loss.warp)
+        return Study(self.space, storage=storage, seed=seed, clock=self.clock, warp=self.loss.warp)
 
     def loop(self, study: Study, evaluate: Evaluate) -> Loop:
         """The loop that fills the study.
@@ -75,7 +75,7 @@ class Prepared:
         rounds = math.ceil(n_splits / self.jobs)
         refit = self._rows / self.folds.full / rounds if self._search.refit else 0.0
         ending = Ending(self._search.verify, refit, count(self.space))
-        return Loop(study, evaluate, self.loss, self.budget, ending, self.folds.full, self.start)
+        return Loop(study, evaluate, self.loss, self.budget, ending, self.folds.full, self.start, self.clock)
 
 
 def _budget(time_budget: float | str | None, n_iter: int | None) -> Budget:

@@ -41,7 +41,7 @@ class Row:
 
     def info(self) -> dict[str, Any]:
         """What the record keeps, enough to make the row again."""
-        return {"folds": [{key: fold[key] for key in _KEPT if key in fold} for fold in self.folds]}
+        return {"folds": [_kept(fold) for fold in self.folds]}
 
     @classmethod
     def of_trial(cls, trial: Trial, size: int) -> "Row":
@@ -65,7 +65,7 @@ def formattable(rows: Sequence[Row], n_splits: int, error_score: float) -> list[
             "score_time": 0.0,
             **{key: _filled(example[key], error_score) for key in _KEPT[2:] if key in example},
         }
-        folds += row.folds or (filled,) * n_splits
+        folds += [_kept(fold) for fold in row.folds] or [filled] * n_splits
     return folds
 
 
@@ -80,6 +80,10 @@ def ranks(scores: Sequence[float], at_full_size: Sequence[bool]) -> IntArray:
     _, place, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     first: IntArray = (np.cumsum(counts) - counts + 1)[place.ravel()]
     return first.astype(np.int32)
+
+
+def _kept(fold: Fold) -> Fold:
+    return {key: fold[key] for key in _KEPT if key in fold}
 
 
 def _metric(scores: Any, metric: str) -> float:

@@ -1,5 +1,6 @@
 """``FabolasSearchCV``: scikit-learn's search over hyperparameters, mostly on few of the rows."""
 
+import time
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
@@ -68,6 +69,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             The loss is 1 - score for scores whose best is 1, -score for others.
         trials_: Every trial of the study.
         study_: The fabolas.Study, closed.
+        trajectory_: (seconds, incumbent) whenever the models were looked at during the search.
         min_size_, max_size_: The range of ``n_samples``; equal if all trials were on all the rows.
     """
 
@@ -81,6 +83,8 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         "random_state": ["random_state"],
         "storage": "no_validation",
     }
+
+    _clock = staticmethod(time.perf_counter)  # another one for simulations
 
     def __init__(
         self,
@@ -201,6 +205,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         complete = [row.size == full and np.isfinite(row.score(prepared.loss.metric)) for row in rows]
         self._complete = np.flatnonzero(complete)
         self._answer = loop.answer()
+        self.trajectory_ = tuple(loop.trajectory)
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None

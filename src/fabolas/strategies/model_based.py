@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,9 @@ class ModelBased:
         self._seen = 0  # trials that these models were given
         self._refitted = 0  # trials when the walkers last moved
         self._fitted: Surrogate | None = None  # these models, unless they are to be built again
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_fitted": None}  # it follows from the rest, and holds functions
 
     # What a strategy may have otherwise.
 

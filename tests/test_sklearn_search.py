@@ -1,0 +1,440 @@
+"""``FabolasSearchCV`` as its users meet it: what goes in, what comes out, what must never happen."""
+
+import pickle
+import signal
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from ConfigSpace import ConfigurationSpace
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.stats import loguniform, randint
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GroupKFold, ShuffleSplit, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fabolas import Float, Space, Study
+from fabolas.sklearn import FabolasSearchCV
+
+X, Y = make_classification(1500, 6, n_informative=4, n_classes=3, random_state=0)
+XR, YR = make_regression(1500, 5, noise=5.0, random_state=0)
+SPACE = {"C": loguniform(1e-4, 1e2)}
+
+
+def search(estimator: Any = None, space: Any = None, **given: Any) -> FabolasSearchCV:
+    given = {"n_iter": 8, "cv": 3, "random_state": 0, **given}
+    return FabolasSearchCV(estimator or LogisticRegression(), space or SPACE, **given)
+
+
+def check(found: FabolasSearchCV) -> None:
+    """What holds of every search that was verified."""
+    results = found.cv_results_
+    best = found.best_index_
+    assert found.verified_
+    assert results["n_samples"][best] == found.max_size_
+    assert results["params"][best] == found.best_params_
+    full = results["n_samples"] == found.max_size_
+    assert found.best_score_ == results["mean_test_score"][best] == results["mean_test_score"][full].max()
+    assert results["rank_test_score"][best] == 1
+    assert results["rank_test_score"][full].max() < results["rank_test_score"][~full].min(initial=10**6)
+    assert len(found.trials_) == len(results["params"])
+
+
+class TestAnswer:
+    def test_the_answer_is_a_run_on_all_the_rows(self) -> None:
+        found = search(n_iter=12).fit(X, Y)
+        check(found)
+        assert (found.min_size_, found.max_size_) == (100, 1000)
+        assert found.cv_results_["n_samples"].min() == 100
+        folds = cross_val_score(LogisticRegression(**found.best_params_), X, Y, cv=3)
+        assert found.best_score_ == pytest.approx(folds.mean())
+        assert abs(found.predicted_loss_ - (1 - found.best_score_)) < 0.1
+        assert found.predicted_std_ >= 0
+
+    def test_the_best_is_trained_on_all_the_data(self) -> None:
+        found = search().fit(X, Y)
+        assert np.array_equal(
+            found.best_estimator_.coef_, LogisticRegression(**found.best_params_).fit(X, Y).coef_
+        )
+        assert np.array_equal(found.predict(X), found.best_estimator_.predict(X))
+        assert np.array_equal(found.classes_, [0, 1, 2])
+
+    def test_so_many_candidates_are_evaluated_as_were_asked_for(self) -> None:
+        for n_iter in (1, 2, 7):
+            found = search(n_iter=n_iter).fit(X, Y)
+            check(found)
+            assert len(found.cv_results_["params"]) == n_iter
+
+    def test_a_time_budget_ends_the_search(self) -> None:
+        found = search(n_iter=None, time_budget=0.7).fit(X, Y)
+        check(found)
+        assert found.study_.spent < 5
+
+    def test_without_verification_the_answer_is_the_incumbent(self) -> None:
+        found = search(verify=False, n_iter=6).fit(X, Y)
+        incumbent = found.study_.incumbent()
+        assert found.best_params_ == incumbent.config
+        assert found.best_score_ == found.cv_results_["mean_test_score"][found.best_index_]
+        assert found.verified_ == incumbent.verified
+        assert found.cv_results_["n_samples"].max() < found.max_size_
+
+    def test_small_data_are_searched_at_full_size(self) -> None:
+        found = search(n_iter=5).fit(X[:300], Y[:300])
+        check(found)
+        assert found.min_size_ == found.max_size_ == 200
+        assert set(found.cv_results_["n_samples"]) == {200}
+
+    def test_a_finite_space_ends_when_every_candidate_was_run_on_all_the_rows(self) -> None:
+        found = search(space={"C": [0.1, 1.0]}, n_iter=50).fit(X[:300], Y[:300])
+        assert len(found.cv_results_["params"]) < 50
+        assert {p["C"] for p in found.cv_results_["params"]} == {0.1, 1.0}
+
+    def test_the_size_is_no_parameter_of_the_estimator(self) -> None:
+        found = search().fit(X, Y)
+        assert all(set(params) == {"C"} for params in found.cv_results_["params"])
+        assert [key for key in found.cv_results_ if key.startswith("param_")] == ["param_C"]
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """A classifier that counts how it was used; its accuracy grows with a, its score with the rows."""
+
+    fits: list[tuple[int, int]] = []  # noqa: RUF012 - shared on purpose: clones are what is fitted
+    scored: list[int] = []  # noqa: RUF012
+
+    def __init__(self, a: float = 0.0) -> None:
+        self.a = a
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Remembers":
+        Remembers.fits.append((len(X), -1 if sample_weight is None else len(sample_weight)))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        Remembers.scored.append(len(X))
+        return np.where(np.arange(len(X)) % 100 < self.a, self.classes_[0], self.classes_[-1])
+
+
+@pytest.fixture
+def _forgotten() -> None:
+    Remembers.fits.clear()
+    Remembers.scored.clear()
+
+
+@pytest.mark.usefixtures("_forgotten")
+class TestRows:
+    def test_only_training_rows_are_left_out_and_weights_go_with_them(self) -> None:
+        weights = np.random.default_rng(0).random(len(Y))
+        found = search(Remembers(), {"a": [0, 30, 60, 90]}, n_iter=6).fit(X, Y, sample_weight=weights)
+        sizes = found.cv_results_["n_samples"]
+        assert len(set(sizes)) > 1
+        assert Remembers.fits == [*((n, n) for n in sizes for _ in range(3)), (1500, 1500)]
+        assert set(Remembers.scored) == {500}
+
+    def test_groups_stay_apart(self) -> None:
+        groups = np.repeat(np.arange(150), 10)
+        found = search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+        check(found)
+
+    def test_a_splitter_that_shuffles_anew_is_asked_once(self) -> None:
+        found = search(cv=ShuffleSplit(2, test_size=0.3), n_iter=4).fit(X, Y)
+        check(found)
+        assert found.max_size_ == 1050
+
+
+FRAMES: dict[str, Any] = {
+    "array": XR,
+    "sparse": sparse.csr_matrix(XR),
+    "pandas": pd.DataFrame(XR, columns=list("abcde")),
+    "polars": pl.DataFrame(XR, schema=list("abcde")),
+    "list": XR.tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_rows_may_come_in_any_container(kind: str) -> None:
+    data = FRAMES[kind]
+    found = search(Ridge(), {"alpha": loguniform(1e-3, 1e3)}, n_iter=5).fit(data, YR)
+    check(found)
+    assert len(np.unique(found.cv_results_["n_samples"])) > 1
+    assert found.predict(data).shape == YR.shape
+    if kind in ("pandas", "polars"):
+        assert list(found.feature_names_in_) == list("abcde")
+
+
+def test_targets_may_have_several_columns_or_be_a_frame() -> None:
+    found = search(DecisionTreeRegressor(), {"max_depth": randint(1, 8)}, n_iter=5)
+    assert found.fit(XR, np.column_stack([YR, -YR])).predict(XR).shape == (1500, 2)
+    check(found)
+    frame = pl.DataFrame({"y": Y})
+    check(search(n_iter=4).fit(X, frame["y"]))
+    check(search(n_iter=4).fit(X, pd.Series(Y)))
+    indicator = np.eye(3, dtype=int)[Y]
+    check(search(DecisionTreeClassifier(), {"max_depth": randint(1, 8)}, n_iter=4).fit(X, indicator))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"ridge__alpha": loguniform(1e-3, 1e3), "standardscaler": [StandardScaler(), "passthrough"]},
+        Space({"ridge__alpha": Float(1e-3, 1e3, log=True)}),
+        ConfigurationSpace({"ridge__alpha": (1e-3, 1e3)}),
+    ],
+    ids=["dict", "fabolas", "ConfigSpace"],
+)
+def test_pipelines_are_searched_in_spaces_of_any_kind(space: Any) -> None:
+    found = search(make_pipeline(StandardScaler(), Ridge()), space, n_iter=5).fit(XR, YR)
+    check(found)
+    assert found.best_score_ > 0.9
+
+
+class TestScoring:
+    def test_losses_with_a_minus_sign_are_searched_as_losses(self) -> None:
+        found = search(Ridge(), {"alpha": loguniform(1e-3, 1e6)}, scoring="neg_mean_squared_error", n_iter=10)
+        found.fit(XR, YR)
+        check(found)
+        losses = [trial.loss for trial in found.trials_]
+        assert losses == pytest.approx(-found.cv_results_["mean_test_score"])
+        assert found.best_score_ > -40
+
+    def test_of_several_metrics_the_one_to_refit_by_decides(self) -> None:
+        for refit in ("neg_log_loss", "accuracy"):
+            found = search(scoring=["accuracy", "neg_log_loss"], refit=refit, n_iter=6).fit(X, Y)
+            results = found.cv_results_
+            full = results["n_samples"] == found.max_size_
+            assert found.best_score_ == results[f"mean_test_{refit}"][full].max()
+            assert results[f"rank_test_{refit}"][found.best_index_] == 1
+            assert {"split0_test_accuracy", "rank_test_neg_log_loss"} <= set(results)
+
+    def test_without_a_metric_to_refit_by_there_are_results_and_no_best(self) -> None:
+        found = search(scoring=["accuracy", "neg_log_loss"], refit=False, n_iter=4).fit(X, Y)
+        assert not hasattr(found, "best_index_")
+        assert len(found.cv_results_["mean_test_accuracy"]) == 4
+
+    def test_a_callable_may_score_by_several_metrics(self) -> None:
+        def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+            right = float(np.mean(estimator.predict(X) == y))
+            return {"right": right, "wrong": 1 - right}
+
+        found = search(scoring=both, refit="right", n_iter=5).fit(X, Y)
+        assert found.best_score_ == found.cv_results_["mean_test_right"][found.best_index_]
+
+    def test_a_callable_to_refit_by_sees_rows_at_full_size_only(self) -> None:
+        seen: list[Any] = []
+
+        def least(results: dict[str, Any]) -> int:
+            seen.append(results)
+            return int(np.argmin(results["mean_test_score"]))
+
+        found = search(refit=least, n_iter=8).fit(X, Y)
+        assert set(seen[0]["n_samples"]) == {1000}
+        assert found.verified_
+        assert found.best_params_ == seen[0]["params"][int(np.argmin(seen[0]["mean_test_score"]))]
+
+    def test_training_scores_are_there_when_asked_for(self) -> None:
+        found = search(return_train_score=True, n_iter=3).fit(X, Y)
+        assert len(found.cv_results_["mean_train_score"]) == 3
+
+
+class Fragile(LogisticRegression):
+    """Fails for large C, in each fold or only where a certain row is trained on."""
+
+    def __init__(self, C: float = 1.0, sometimes: bool = False) -> None:
+        super().__init__(C=C)
+        self.sometimes = sometimes
+
+    def fit(self, X: NDArray[Any], y: Any, sample_weight: Any = None) -> "Fragile":
+        if self.C > 0.1 and (not self.sometimes or (self.marked() == X).all(axis=1).any()):
+            raise FloatingPointError("C is too large")
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def marked() -> Any:
+        return X[0]
+
+
+class TestFailures:
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    def test_a_candidate_that_fails_is_a_row_without_a_score(self) -> None:
+        found = search(Fragile(), n_iter=12).fit(X, Y)
+        failed = np.isnan(found.cv_results_["mean_test_score"])
+        assert failed.any()
+        assert all(
+            params["C"] > 0.1 for params in found.cv_results_["params"][: len(failed)] if params["C"] > 0.1
+        )
+        assert [t.status == "failed" for t in found.trials_] == failed.tolist()
+        assert found.best_params_["C"] <= 0.1
+        assert found.verified_
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    def test_a_failing_candidate_never_wins_whatever_score_it_is_given(self) -> None:
+        found = search(Fragile(sometimes=True), error_score=100.0, n_iter=12, verify=True).fit(X, Y)
+        assert found.cv_results_["mean_test_score"].max() > 1
+        assert found.best_score_ <= 1
+        assert found.best_params_["C"] <= 0.1
+        complete = search(Fragile(), error_score=100.0, n_iter=12).fit(X, Y)
+        assert complete.cv_results_["mean_test_score"].max() == 100
+        assert complete.best_score_ <= 1
+
+    def test_an_error_is_raised_where_it_is_to_be(self) -> None:
+        with pytest.raises(FloatingPointError, match="C is too large"):
+            search(Fragile(), error_score="raise", n_iter=12).fit(X, Y)
+
+    def test_a_search_in_which_everything_fails_says_why(self) -> None:
+        with pytest.raises(ValueError, match=r"(?s)all 3 candidates failed.*C is too large"):
+            search(Fragile(), {"C": loguniform(1, 10)}, n_iter=3).fit(X, Y)
+        with pytest.raises(ValueError, match="all 10 candidates failed"):
+            search(Fragile(), {"C": loguniform(1, 10)}, n_iter=None, time_budget="1h").fit(X, Y)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"n_iter": None}, "got neither time_budget nor n_iter"),
+            ({"n_iter": 0}, "n_iter must be a number of candidates >= 1"),
+            ({"time_budget": "soon"}, "must be a duration, got 'soon'"),
+            ({"min_size": 2}, "min_size must be at least 3, so that each class is present"),
+            ({"min_size": 1.5}, "a whole number of rows >= 1 or a share"),
+            ({"min_size": "small"}, "a whole number of rows >= 1 or a share"),
+            ({"space": {"C": []}}, "at least one choice"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_before_the_first_training(self, given: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            search(Remembers(), **given).fit(X, Y)
+
+    def test_what_was_not_fitted_has_no_figure(self) -> None:
+        with pytest.raises(NotFittedError):
+            search().plot()
+
+
+class TestEstimator:
+    def test_a_fit_starts_afresh(self) -> None:
+        found = search(n_iter=4).fit(X, Y)
+        first = found.study_
+        assert len(found.fit(X, Y).trials_) == 4
+        assert found.study_ is not first
+
+    def test_a_clone_is_unfitted_and_has_the_same_parameters(self) -> None:
+        found = search(min_size=50).fit(X, Y)
+        again = clone(found)
+        assert not hasattr(again, "study_")
+        assert again.get_params()["min_size"] == 50
+        assert again.set_params(estimator__C=3.0).estimator.C == 3.0
+
+    @pytest.mark.parametrize("stored", [False, True])
+    def test_a_fitted_search_can_be_pickled(self, stored: bool, tmp_path: Path) -> None:
+        found = search(storage=tmp_path / "search.db" if stored else None).fit(X, Y)
+        again = pickle.loads(pickle.dumps(found))
+        assert np.array_equal(again.predict(X), found.predict(X))
+        assert again.predicted_loss_ == found.predicted_loss_
+        assert again.trials_ == found.trials_
+
+    def test_a_search_is_an_estimator_for_cross_validation(self) -> None:
+        assert cross_val_score(search(n_iter=3), X, Y, cv=2).mean() > 0.5
+
+    def test_folds_may_be_trained_in_parallel(self) -> None:
+        found = search(n_iter=4, n_jobs=2).fit(X, Y)
+        check(found)
+
+
+class TestStorage:
+    def test_a_stored_search_goes_on_and_keeps_every_row(self, tmp_path: Path) -> None:
+        path = tmp_path / "search.db"
+        first = search(n_iter=6, storage=path, return_train_score=True).fit(X, Y)
+        second = search(n_iter=9, storage=path, return_train_score=True).fit(X, Y)
+        check(second)
+        assert len(second.cv_results_["params"]) == 9
+        for key in ("mean_test_score", "split1_test_score", "mean_fit_time", "mean_train_score", "n_samples"):
+            assert np.array_equal(second.cv_results_[key][:6], first.cv_results_[key])
+
+    def test_a_search_whose_budget_is_used_up_gives_its_answer_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "search.db"
+        first = search(n_iter=6, storage=path).fit(X, Y)
+        second = search(n_iter=6, storage=path).fit(X, Y)
+        check(second)
+        assert len(second.trials_) == 7
+        assert second.best_score_ >= first.best_score_
+
+    def test_other_folds_or_another_space_are_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "search.db"
+        search(n_iter=3, cv=[(np.arange(1000), np.arange(1000, 1500))] * 2, storage=path).fit(X, Y)
+        with pytest.raises(ValueError, match="expected trials of 3 folds, got a study of 2"):
+            search(n_iter=3, storage=path).fit(X, Y)
+        with pytest.raises(ValueError, match="C"):
+            search(space={"C": loguniform(1, 2)}, n_iter=3, storage=path).fit(X, Y)
+        with Study(first_space(path), storage=path, seed=0, warp="log") as study:
+            assert len(study.trials) == 3
+
+
+def first_space(path: Path) -> Space:
+    return Space({"C": Float(1e-4, 1e2, log=True)}, {"n_samples": (100, 1000)})
+
+
+class Interrupts(KNeighborsRegressor):
+    """Presses Ctrl-C when it is fitted for the n-th time."""
+
+    left = 0
+
+    def fit(self, X: Any, y: Any) -> "Interrupts":
+        Interrupts.left -= 1
+        if Interrupts.left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return super().fit(X, y)  # type: ignore[no-any-return]
+
+
+class TestInterrupt:
+    def test_an_interrupt_keeps_what_was_found(self) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        Interrupts.left = 11  # the second fold of the fourth candidate
+        with pytest.warns(UserWarning, match="interrupted after 4 candidates"):
+            found = search(Interrupts(), {"n_neighbors": randint(1, 20)}, n_iter=30).fit(XR, YR)
+        assert len(found.cv_results_["params"]) == 3
+        assert [t.status for t in found.trials_] == ["complete"] * 3 + ["lost"]
+        assert found.best_params_ == found.cv_results_["params"][found.best_index_]
+        assert found.predict(XR).shape == YR.shape
+        assert not found.verified_
+
+    def test_an_interrupt_before_anything_was_found_is_an_interrupt(self) -> None:
+        Interrupts.left = 2
+        with pytest.raises(KeyboardInterrupt):
+            search(Interrupts(), {"n_neighbors": randint(1, 20)}, n_iter=30).fit(XR, YR)
+
+
+class TestDisplay:
+    def test_silent_by_default_a_line_on_request(self, capfd: pytest.CaptureFixture[str]) -> None:
+        search(n_iter=3).fit(X, Y)
+        assert capfd.readouterr() == ("", "")
+        search(n_iter=3, verbose=1).fit(X, Y)
+        shown = capfd.readouterr()
+        assert "3 / 3 trials" in shown.err
+        assert shown.out == ""
+        search(n_iter=3, verbose=2).fit(X, Y)
+        assert "Fitting 3 folds for each of 1 candidates" in capfd.readouterr().out
+
+    def test_the_figure_shows_every_candidate_that_did_not_fail(self) -> None:
+        from fabolas.sklearn.plot import progress_of
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            found = search(Fragile(), n_iter=12).fit(X, Y)
+        shown = progress_of(found)
+        complete = [trial for trial in found.trials_ if trial.status == "complete"]
+        assert len(shown.scores) == len(complete) < 12
+        assert (np.diff(shown.seconds) > 0).all()
+        assert shown.scores[shown.answer] == found.best_score_ == shown.best[-1]
+        figure = found.plot()
+        assert len(figure.axes) == 2
+        assert figure.axes[0].get_ylabel() == "mean test score"
