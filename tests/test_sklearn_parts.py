@@ -70,7 +70,7 @@ class TestFolds:
 
     def test_the_smallest_size_follows_its_rule(self) -> None:
         assert folds_of(KFold(2), 1000).smallest() == 100
-        assert folds_of(KFold(2), 100_000).smallest() == math.ceil(50_000 / 256)
+        assert folds_of(KFold(2), 100_000).smallest() == math.ceil(50_000 / 64)
         assert folds_of(KFold(2), 798).smallest() == 399  # a quarter of the rows is not enough
         # 1 % of the rows are of the rarest class: five of them are in 500 rows, but a sixteenth is 125.
         labels = np.repeat([0, 1], [3960, 40])

@@ -220,6 +220,8 @@ def test_a_description_survives_json_and_has_no_difference_to_itself(space: Spac
     assert description == space.describe()
     assert space.difference(description) == []
     assert Space(space) == space
+    if not space.fidelities:
+        assert Space(space, {"a fidelity": (1, 2)}).fidelities == {"a fidelity": Fidelity(1, 2)}
     assert pickle.loads(pickle.dumps(space)) == space
 
 

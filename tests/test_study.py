@@ -1,4 +1,5 @@
 import math
+import pickle
 import sqlite3
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from fabolas import Float, History, Incumbent, Integer, Outcome, Space, Study, S
 from fabolas._types import Array
 from fabolas.storage import MemoryStorage
 from fabolas.strategies import NAMES, Proposal, make
+from fabolas.strategies.model_based import ModelBased
 
 SPACE = {"C": Float(1e-3, 1e3, log=True), "depth": Integer(1, 8), "layers": [(64,), (64, 64)]}
 FIDELITIES = {"size": (100, 10_000)}
@@ -446,3 +448,54 @@ def test_a_made_strategy_is_taken_as_it_is_and_takes_no_options() -> None:
     with pytest.raises(TypeError, match="already made"):
         make(walk, space, share=0.1)
     assert "random" in NAMES
+
+
+def test_a_configuration_of_the_callers_own_is_recorded_and_learnt_from_like_any_other(
+    tmp_path: Path,
+) -> None:
+    config = {"C": 2.0, "depth": 3, "layers": (64,)}
+    with Study(SPACE, FIDELITIES, storage=tmp_path / "own.db", seed=0, overhead=0.0) as study:
+        for _ in range(12):
+            s = study.ask()
+            study.tell(s, abs(math.log10(s.config["C"])) + 1.0, cost=1e-3 * s.fidelity["size"])
+        own = study.request(config)
+        assert (own.config, own.fidelity, own.origin) == (config, {"size": 10_000}, "request")
+        study.tell(own, 0.01, cost=10.0)
+        small = study.request(config, {"size": 100})
+        assert small.fidelity == {"size": 100}
+        study.tell(small, 0.9, cost=0.1)
+        incumbent = study.incumbent()
+        assert incumbent is not None
+        assert incumbent.config == config
+        assert incumbent.trial_ids == (12, 13)
+        assert study.ask().id == 14
+        with pytest.raises(ValueError, match="unknown hyperparameter 'D'"):
+            study.request({**config, "D": 1})
+    with Study(SPACE, FIDELITIES, storage=tmp_path / "own.db", seed=0, overhead=0.0) as study:
+        assert study.trials[12].config == config
+
+
+def test_a_closed_study_and_its_models_can_be_pickled(tmp_path: Path) -> None:
+    for storage in (None, tmp_path / "study.db"):
+        with Study(SPACE, FIDELITIES, storage=storage, seed=0, overhead=0.0) as study:
+            for _ in range(16):
+                s = study.ask()
+                study.tell(s, abs(math.log10(s.config["C"])) + 1.0, cost=1e-3 * s.fidelity["size"])
+        again = pickle.loads(pickle.dumps(study))
+        assert again.trials == study.trials
+        assert again.incumbent() == study.incumbent()
+
+
+def test_the_models_forecast_loss_and_cost_of_any_point() -> None:
+    study = Study(SPACE, FIDELITIES, seed=0, overhead=0.0)
+    for _ in range(25):
+        s = study.ask()
+        study.tell(s, 1.0 + abs(math.log10(s.config["C"])), cost=1e-3 * s.fidelity["size"])
+    incumbent = study.incumbent()
+    assert incumbent is not None
+    assert isinstance(study.strategy, ModelBased)
+    point = study.space.encode(incumbent.config)
+    forecast = study.strategy.forecast(study.history, point[None])
+    assert forecast.losses[0] == pytest.approx(incumbent.loss)
+    assert forecast.stds[0] == pytest.approx(incumbent.std)
+    assert 3.0 < forecast.seconds[0] < 30.0

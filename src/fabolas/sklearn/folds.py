@@ -14,7 +14,9 @@ from fabolas.subsets import Subsets
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to test on
 
 FEWEST = 100  # rows that most estimators can be fitted to at all
-SHARE = 1 / 256  # of the rows: where the initial design begins
+SHARE = (
+    1 / 64
+)  # of the rows, as in the paper: with less, a trial is mostly the scoring of its whole test folds
 MEMBERS = 5  # of each class, for estimators that split their training rows again
 RARE = 1 / 16  # of the rows: no class, however rare, makes the smallest size larger than this
 WORTHWHILE = 4  # times the smallest size at least, or all trials are on all the rows
@@ -40,7 +42,7 @@ class Folds:
     def smallest(self) -> int:
         """The smallest size by default.
 
-        The largest of 100 rows, 1/256 of them, and as many as hold each class five times in its share; rare
+        The largest of 100 rows, 1/64 of them, and as many as hold each class five times in its share; rare
         classes do not ask for more than 1/16 of the rows, beyond one row of each class, which is always there.
         All rows if that is more than a quarter of them.
         """

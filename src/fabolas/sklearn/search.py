@@ -43,7 +43,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         time_budget: Seconds, or text such as "90s" or "5m": wall clock for all of ``fit``, thinking, the
             evaluation on all the rows and the refit included. A training that runs is not cut off.
         n_iter: Number of candidates to evaluate, at any size. Give a time budget, this, or both.
-        min_size: Training rows in a fold at least, a number or a share; "auto" for the largest of 100 rows, 1/256
+        min_size: Training rows in a fold at least, a number or a share; "auto" for the largest of 100 rows, 1/64
             of them, and as many as hold each class five times in its share (rare classes ask for no more than
             1/16 of the rows). If that is more than a quarter of the rows, all trials are on all of them.
         verify: Whether to evaluate the best candidates on all the rows before the search ends.
