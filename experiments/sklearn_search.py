@@ -52,7 +52,7 @@ from fabolas.demo.data import digits
 from fabolas.sklearn import FabolasSearchCV
 
 ROWS, HELD_OUT, FOLDS = 20_000, 5_000, 3
-CHECKPOINTS = (0.25, 0.5, 1.0)  # of the budget
+CHECKPOINTS = (0.5, 1.0)  # of the budget
 SECONDS = {"svc": 60.0, "boosting": 40.0, "mlp": 30.0}  # budget of a run
 JOURNAL = Path(".cache/sklearn_search.jsonl")
 METHODS = ("fabolas", "halving", "random")

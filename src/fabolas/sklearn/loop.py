@@ -20,6 +20,7 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
+_FINALE = 1 / 3  # of a time budget, in which candidates that may be the best are run on all the rows first
 _GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
 
@@ -127,7 +128,8 @@ class Loop:
         seconds, trials = self._left()
         over = seconds <= 0 or trials <= 0 or self._exhausted()
         if self._ending.verify and (over or self._is_final(seconds, trials)):
-            self._look()
+            if over or self._contender.config is not None:
+                self._look()  # what was told since the last look may have settled it
             seconds, _ = self._left()
             config, price = self._contender.config, self._contender.seconds
             wanted = self._must_verify() or (not over and price <= seconds)
@@ -144,8 +146,9 @@ class Loop:
             return False
         if self._clock() >= self._look_again:
             self._look()
-        allowed = self._budget.trials or 0
-        return seconds <= self._reserve() or trials <= min(_FINALISTS, max(1, allowed // 10))
+        finale = self._reserve() if self._budget.seconds is None else _FINALE * self._budget.seconds
+        finalists = min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
+        return seconds <= max(finale, self._reserve()) or trials <= finalists
 
     def _at_least_one(self) -> Suggestion | None:
         """A continued study whose budget is used up runs its answer once more, so that there is one to refit."""
