@@ -14,7 +14,13 @@ from fabolas.sklearn import FabolasSearchCV
 ESTIMATORS = [
     FabolasSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0),
     FabolasSearchCV(
-        LogisticRegression(), {"C": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0
+        LogisticRegression(),
+        {"C": [0.1, 1.0]},
+        n_iter=3,
+        min_size=0.5,
+        cv=2,
+        error_score="raise",
+        random_state=0,
     ),
 ]
 

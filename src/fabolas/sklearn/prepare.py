@@ -9,6 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 
 from fabolas._types import IntArray
 from fabolas.budget import Budget
@@ -38,7 +39,7 @@ class Prepared:
         self.budget = _budget(search.time_budget, search.n_iter)
         drawn = search._checked_cv_orig.split(X, y, **split_params)
         splits = tuple((_rows(train), _rows(test)) for train, test in drawn)
-        self.folds = Folds(splits, labels_of(y) if is_classifier(search.estimator) else None)
+        self.folds = Folds(splits, _classes(search.estimator, y))
         if not self.folds.full:
             raise ValueError(
                 "cv expected to give folds with rows to train on, got none; check cv and the data"
@@ -76,6 +77,13 @@ class Prepared:
         refit = self._rows / self.folds.full / rounds if self._search.refit else 0.0
         ending = Ending(self._search.verify, refit, count(self.space))
         return Loop(study, evaluate, self.loss, self.budget, ending, self.folds.full, self.start, self.clock)
+
+
+def _classes(estimator: Any, y: Any) -> IntArray | None:
+    if y is None or not is_classifier(estimator):
+        return None
+    check_classification_targets(y)
+    return labels_of(y)
 
 
 def _budget(time_budget: float | str | None, n_iter: int | None) -> Budget:
