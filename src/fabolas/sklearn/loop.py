@@ -9,12 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from fabolas.budget import Budget
+from fabolas.execution import RESOLUTION
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
 from fabolas.strategies.model_based import ModelBased
-from fabolas.study import RESOLUTION, Study
+from fabolas.study import Study
 
 Evaluate = Callable[[dict[str, Any], int], Row]
 
