@@ -22,6 +22,7 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _FINALE = 1 / 3  # of a time budget, in which candidates that may be the best are run on all the rows first
+_AT_FULL_SIZE = 1.0  # seconds on all the rows for each second below: what few rows cannot tell is known soon
 _GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
 
@@ -89,6 +90,7 @@ class Loop:
         self._before = len(study.trials)
         self._contender = _Contender(None, 0.0)
         self._look_again = 0.0
+        self._last_full = 0.0  # when the last run on all the rows ended
         self._incumbent: Incumbent | None = None
         self.trajectory: list[tuple[float, Incumbent]] = []
 
@@ -128,7 +130,7 @@ class Loop:
         """What to run next; None at the end."""
         seconds, trials = self._left()
         over = seconds <= 0 or trials <= 0 or self._exhausted()
-        if self._ending.verify and (over or self._is_final(seconds, trials)):
+        if self._ending.verify and (over or self._is_time_to_verify(seconds, trials)):
             if over or self._contender.config is not None:
                 self._look()  # what was told since the last look may have settled it
             seconds, _ = self._left()
@@ -142,14 +144,16 @@ class Loop:
         spare = seconds - keep if seconds > keep else seconds
         return self._study.ask(remaining=None if math.isinf(spare) else spare)
 
-    def _is_final(self, seconds: float, trials: float) -> bool:
+    def _is_time_to_verify(self, seconds: float, trials: float) -> bool:
         if not len(self._study.trials):
             return False
         if self._clock() >= self._look_again:
             self._look()
-        finale = self._reserve() if self._budget.seconds is None else _FINALE * self._budget.seconds
-        finalists = min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
-        return seconds <= max(finale, self._reserve()) or trials <= finalists
+        if self._budget.seconds is not None:
+            due = self.elapsed() - self._last_full >= self._contender.seconds / _AT_FULL_SIZE
+            if due or seconds <= max(_FINALE * self._budget.seconds, self._reserve()):
+                return True
+        return trials <= min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
 
     def _at_least_one(self) -> Suggestion | None:
         """A continued study whose budget is used up runs its answer once more, so that there is one to refit."""
@@ -180,6 +184,8 @@ class Loop:
             raise
         cost, score = max(row.seconds, RESOLUTION), row.score(self._loss.metric)
         self.rows[suggestion.id] = row
+        if row.size == self._full:
+            self._last_full = self.elapsed()
         if math.isfinite(score):
             self._study.tell(suggestion, self._loss.of(score), cost, row.info())
             return
@@ -226,22 +232,22 @@ class Loop:
         self._look_again = now + _PATIENCE * (now - start)
 
     def _contend(self) -> _Contender:
-        """The unverified configuration of lowest predicted loss, if it may be better than all verified ones."""
+        """The incumbent if it is unverified; else the unverified one that may be better by most, if one may be."""
         history, space = self._study.history, self._study.space
         points = history.points[history.complete].copy()
         points[:, space.dim :] = 1.0
         targets = np.unique(points, axis=0)
         forecast = cast(ModelBased, self._study.strategy).forecast(history, targets)
         tried = history.points[~history.lost]
-        run = (targets[:, None] == tried[None]).all(axis=2).any(axis=1)
+        verified = (targets[:, None] == tried[None]).all(axis=2).any(axis=1)
         best = int(np.argmin(forecast.losses))
-        hopeful = np.where(run, np.inf, forecast.losses)
-        contender = int(np.argmin(hopeful))
-        threshold = forecast.losses[run].min(initial=np.inf)
-        if not hopeful[contender] - forecast.stds[contender] < threshold:
-            return _Contender(None, float(forecast.seconds[best]))
-        config, _ = space.decode(targets[contender])
-        return _Contender(config, float(forecast.seconds[contender]))
+        if verified[best]:
+            hoped = np.where(verified, np.inf, forecast.losses - forecast.stds)
+            best = int(np.argmin(hoped))
+            if not hoped[best] < forecast.losses[verified].min():
+                return _Contender(None, float(forecast.seconds[best]))
+        config, _ = space.decode(targets[best])
+        return _Contender(config, float(forecast.seconds[best]))
 
     def _report(self, report: Report) -> None:
         study = self._study
