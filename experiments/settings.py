@@ -45,6 +45,7 @@ Options = dict[str, Any]
 # A question: its variants by name, each the options that make it. An option with a dot is a constant of the
 # method that users do not see: a field of every effort, or of the initial design.
 GROUPS: dict[str, dict[str, Options]] = {
+    "default": {"default": {}},
     "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
