@@ -25,6 +25,7 @@ from fabolas.space import Space
 
 APPLICATION_ID = 0x4641424F  # "FABO"
 SCHEMA = 2
+SQLITE = b"SQLite format 3\0"  # the first bytes of every database
 
 _TABLES = """
 CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -288,7 +289,7 @@ def check_header(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(100)
     number = {name: int.from_bytes(header[at : at + 4], "big") for name, at in (("version", 60), ("id", 68))}
-    if not header.startswith(b"SQLite format 3\0") or number["id"] != APPLICATION_ID:
+    if not header.startswith(SQLITE) or number["id"] != APPLICATION_ID:
         raise ValueError(f"{path} is not a study of fabolas and was left as it is; choose another file")
     if number["version"] > SCHEMA:
         raise ValueError(

@@ -287,6 +287,44 @@ def test_a_table_that_cannot_be_written_is_a_sentence(command: Fabolas) -> None:
     )
 
 
+def test_a_table_never_takes_the_place_of_a_study_nor_of_another_database(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "1", "--storage", "run.json")
+    command("run", "problem.py", "--max-trials", "2", "--storage", "other.csv")
+    Path("link.csv").symlink_to("run.json")
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    for table in ("run.json", "./run.json", "link.csv", "other.csv"):
+        ended = command("export", "run.json", table)
+        assert (ended.code, ended.out) == (2, "")
+        assert "which is a database and was left as it is; choose another file" in ended.err
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
+def test_a_table_takes_the_place_of_a_table_whole_and_leaves_no_draft(command: Fabolas) -> None:
+    command("run", "problem.py", "--max-trials", "1", "--storage", "run.db")
+    Path("trials.csv").write_text("old")
+    before = set(Path().iterdir())
+    assert command("export", "run.db", "trials.csv").code == 0
+    assert Path("trials.csv").read_text().startswith("id,status,loss,")
+    assert set(Path().iterdir()) == before
+
+
+def test_a_number_that_json_does_not_have_is_null_in_a_table(command: Fabolas) -> None:
+    infos = PROBLEM.replace('{"rows": size}', '{"auc": float("nan"), "path": [1.0, float("inf")]}')
+    Path("problem.py").write_text(infos.replace("> 100", "> 1e9"))
+    command("run", "problem.py", "--max-trials", "1", "--storage", "run.db")
+    command("export", "run.db", "trials.json")
+    command("export", "run.db", "trials.csv")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    (row,) = json.loads(Path("trials.json").read_text(), parse_constant=refuse)
+    assert row["info"] == {"auc": None, "path": [1.0, None]}
+    with Path("trials.csv").open(newline="") as file:
+        (same,) = csv.DictReader(file)
+    assert json.loads(same["info"], parse_constant=refuse) == row["info"]
+
+
 @pytest.mark.parametrize("arguments", ["--help", "run --help", "status --help", "demo --help", "--version"])
 def test_help_is_there(command: Fabolas, arguments: str) -> None:
     ended = command(*arguments.split())

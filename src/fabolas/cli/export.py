@@ -2,7 +2,11 @@
 
 import argparse
 import csv
+import io
 import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ from fabolas.cli.errors import UserError, told
 from fabolas.history import Trial
 from fabolas.progress.snapshot import last_line
 from fabolas.reader import StudyFile, read
+from fabolas.storage import SQLITE
 
 
 def export(options: argparse.Namespace) -> int:
@@ -20,28 +25,70 @@ def export(options: argparse.Namespace) -> int:
         raise UserError(f"the table must be a .csv or a .json file, got {target.name}; choose one of them")
     with told(ValueError):
         study = read(options.study)
-    rows = [_row(study, trial) for trial in study.trials]
-    try:
-        if target.suffix == ".json":
-            target.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        else:
-            _write_csv(target, _columns(study), rows)
-    except OSError as error:
-        raise UserError(f"{target} cannot be written: {error.strerror}; choose another file") from error
+    _refuse_a_database(target, study)
+    rows = [_finite(_row(study, trial)) for trial in study.trials]
+    table = _as_json(rows) if target.suffix == ".json" else _as_csv(_columns(study), rows)
+    _write(target, table)
     print(f"{len(rows)} {'trial' if len(rows) == 1 else 'trials'} written to {target}")
     return 0
 
 
-def _write_csv(target: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
-    with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        # Text stays text; what has parts is written as JSON.
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+def _refuse_a_database(target: Path, study: StudyFile) -> None:
+    """A table may take the place of a table, never of a study: this one, or any other."""
+    if target.is_file():
+        with _writable(target), target.open("rb") as file:
+            is_database = file.read(len(SQLITE)) == SQLITE
+        if is_database or target.samefile(study.path):
+            raise UserError(
+                f"the table must be a file of its own, got {target}, which is a database and was left as it is; "
+                "choose another file"
+            )
+
+
+def _write(target: Path, table: str) -> None:
+    """The whole table or nothing: what was there stays until the new one is complete."""
+    place = target.resolve()  # a link stays one
+    draft = place.with_name(place.name + "-fabolas-new")
+    with _writable(target):
+        try:
+            draft.write_text(table, encoding="utf-8", newline="")
+            draft.replace(place)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writable(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{target} cannot be written: {error.strerror}; choose another file") from error
+
+
+def _as_json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, indent=1, allow_nan=False) + "\n"
+
+
+def _as_csv(columns: list[str], rows: list[dict[str, Any]]) -> str:
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, columns)
+    writer.writeheader()
+    # Text stays text; what has parts is written as JSON.
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return table.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, dict | list) else value
+    return json.dumps(value, allow_nan=False) if isinstance(value, dict | list) else value
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for a number that JSON does not have: NaN and the infinities."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _row(study: StudyFile, trial: Trial) -> dict[str, Any]:
