@@ -199,6 +199,17 @@ def test_a_directory_or_a_missing_one_is_refused(tmp_path: Path) -> None:
         SqliteStorage(tmp_path / "none" / "study.db").open(IDENTITY)
 
 
+def test_files_of_others_beside_it_stay_byte_for_byte(tmp_path: Path) -> None:
+    others = {tmp_path / f"poetry{suffix}": f"mine {suffix}" for suffix in (".lock", ".new", ".tmp")}
+    for path, text in others.items():
+        path.write_text(text)
+    for _ in range(2):  # a new one and a continued one
+        with Study({"x": Float(0, 1)}, strategy="random", storage=tmp_path / "poetry"):
+            assert {path: path.read_text() for path in others} == others
+    assert {path: path.read_text() for path in others} == others
+    assert set(tmp_path.iterdir()) == {*others, tmp_path / "poetry"}
+
+
 def test_an_empty_file_becomes_a_study(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     path.touch()
@@ -264,7 +275,7 @@ def test_a_second_process_is_told_who_has_the_file_and_a_killed_one_leaves_it_fr
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
-    assert not path.with_name("study.db.lock").exists()
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

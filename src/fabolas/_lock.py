@@ -52,9 +52,14 @@ else:
 _held: set[Path] = set()
 
 
+def _beside(path: Path) -> Path:
+    """The file that is locked: of a name that nobody else gives a file, since it is removed in the end."""
+    return path.with_name(path.name + "-fabolas-lock")
+
+
 def holder(path: Path) -> int | None:
     """The process that has the file now, None if nobody has; asks without taking the lock."""
-    lock = path.with_name(path.name + ".lock")
+    lock = _beside(path)
     if lock in _held:  # to open and close it here would give up our own record lock
         return os.getpid()
     try:
@@ -70,7 +75,7 @@ def holder(path: Path) -> int | None:
 class FileLock:
     """Exclusive use of ``path`` from creation to ``release``, or an error that says who has it.
 
-    The lock lies beside the file as ``<name>.lock`` and is removed on release. A killed process leaves that
+    The lock lies beside the file as ``<name>-fabolas-lock`` and is removed on release. A killed process leaves that
     file behind, but not the lock.
 
     Raises:
@@ -78,7 +83,7 @@ class FileLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ".lock")
+        self._path = _beside(path)
         if self._path in _held:
             raise RuntimeError(
                 f"{path} is in use by another study of this process; close that one first (study.close())"

@@ -315,7 +315,7 @@ def _check_leftovers(path: Path) -> None:
 
 def _create(path: Path, identity: Identity) -> None:
     """Write a study without trials; it appears under its name only when it is whole."""
-    draft = path.with_name(path.name + ".new")
+    draft = path.with_name(path.name + "-fabolas-new")
     draft.unlink(missing_ok=True)
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         marks = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA};"
