@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -222,6 +223,24 @@ def test_a_storage_that_nobody_closed_does_not_stay_locked(tmp_path: Path) -> No
     forgotten.open(IDENTITY)
     del forgotten
     assert SqliteStorage(tmp_path / "study.db").open(IDENTITY).trials == ()
+
+
+def test_a_program_that_writes_to_the_file_is_waited_for_and_costs_no_outcome(tmp_path: Path) -> None:
+    storage = SqliteStorage(tmp_path / "study.db")
+    with Study({"x": Float(0, 1)}, strategy="random", storage=storage) as study:
+        asked = study.ask()
+        connection = storage._connection
+        assert connection is not None
+        assert connection.execute("PRAGMA busy_timeout").fetchone()[0] >= 60_000
+        connection.execute("PRAGMA busy_timeout = 1")
+        with closing(sqlite3.connect(tmp_path / "study.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(RuntimeError, match=r"cannot be written \(database is locked\).*continue"):
+                study.tell(asked, 0.5)
+        assert study.trials == ()
+        study.tell(asked, 0.5)
+    with Study({"x": Float(0, 1)}, strategy="random", storage=tmp_path / "study.db") as study:
+        assert [trial.loss for trial in study.trials] == [0.5]
 
 
 def test_others_may_read_the_file_while_it_is_in_use(tmp_path: Path) -> None:

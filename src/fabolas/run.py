@@ -83,7 +83,7 @@ def minimize(
         TypeError: If the objective cannot be called with the configuration and the fidelities, or not be pickled
             where it has to run in another process.
         RuntimeError: If ``max_failures`` evaluations in a row failed and none ever succeeded, or the storage is
-            in use.
+            in use or cannot be written.
     """
     start = clock()
     budget = Budget.of(time_budget, max_trials)

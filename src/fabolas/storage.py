@@ -25,6 +25,7 @@ from fabolas.space import Space
 
 APPLICATION_ID = 0x4641424F  # "FABO"
 SCHEMA = 2
+_PATIENCE = 60.0  # seconds to wait for another program that writes to the file; a run of hours is worth it
 SQLITE = b"SQLite format 3\0"  # the first bytes of every database
 
 _TABLES = """
@@ -185,7 +186,7 @@ class SqliteStorage:
 
     Raises:
         ValueError: From ``open``, if the file is not a study, is another study, or is of a newer schema.
-        RuntimeError: From ``open``, if the file is in use.
+        RuntimeError: From ``open``, if the file is in use; from any step that could not be written, and was not.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -207,8 +208,9 @@ class SqliteStorage:
                 check_header(self.path)
             else:
                 _check_leftovers(self.path)
-                _create(self.path, identity)
-            connection = sqlite3.connect(self.path, isolation_level=None)
+                with _written(self.path):
+                    _create(self.path, identity)
+            connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
             # Also when nobody calls close: the file must not stay locked for the rest of the process.
             self._finalize = weakref.finalize(self, _release, connection, lock)
         except BaseException:
@@ -259,7 +261,7 @@ class SqliteStorage:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         if self._connection is None:
             raise RuntimeError(f"the storage {self.path} is not open; open it, or use a study that does")
-        with _transaction(self._connection):
+        with _written(self.path), _transaction(self._connection):
             try:
                 yield self._connection
             except sqlite3.IntegrityError as error:
@@ -273,10 +275,23 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk has ended it already
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """What SQLite could not write is a sentence: the disk is full, or another program has the file."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise RuntimeError(
+            f"{path} cannot be written ({error}), and keeps what it had; see that the disk has room and that no "
+            "other program writes to the file, then continue the study"
+        ) from error
 
 
 def _release(connection: sqlite3.Connection, lock: FileLock) -> None:

@@ -207,6 +207,14 @@ def test_a_run_that_ends_early_with_an_answer_warns_in_a_sentence(command: Fabol
             "space = {'x': [1, 2]}\nobjective = lambda config: 1\noptions = {'speed': 3}",
             "'fabolas' has no option speed",
         ),
+        *(
+            (f"space = {{'x': [1, 2]}}\nobjective = lambda config: 1\noptions = {options}", message)
+            for options, message in {
+                "{'progress': False}": "got 'progress', which is none",
+                "{'storage': 'x'}": "got 'storage', which is none",
+                "{1: 2}": "must have names as keys, got 1; write '1'",
+            }.items()
+        ),
         ("import sys\nsys.exit(3)", "SystemExit: 3"),
     ],
 )
@@ -413,6 +421,34 @@ def test_what_a_killed_run_left_is_named_and_stays_until_the_next_run(command: F
         assert "left      #0 under way when the run ended" in command("status", "run.db").out
     assert command("run", "problem.py", "--max-trials", "2", "--storage", "run.db").code in (0, 1)
     assert [trial.status == "lost" for trial in read("run.db").trials] == [True, False]
+
+
+def test_a_full_disk_ends_a_run_with_a_sentence_and_the_next_one_goes_on(command: Fabolas) -> None:
+    # Connections of this process alone: the file may not grow beyond what it is when it opens.
+    full = """import sqlite3
+usual = sqlite3.connect
+def connect(*args, **kwargs):
+    connection = usual(*args, **kwargs)
+    connection.execute("PRAGMA max_page_count = 14")
+    return connection
+sqlite3.connect = connect
+"""
+    Path("full.py").write_text(full + PROBLEM)
+    run = ("--storage", "run.db", "--quiet", "--max-trials")
+    ended = subprocess.run(
+        [sys.executable, "-m", "fabolas", "run", "full.py", *run, "500"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith(f"fabolas: {Path('run.db').resolve()} cannot be written (")
+    assert "full), and keeps what it had; see that the disk has room" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    trials = len(read("run.db").trials)
+    assert trials > 0
+    assert command("run", "problem.py", *run, str(trials + 2)).code == 0
+    assert len(read("run.db").trials) == trials + 2
 
 
 def test_a_reader_that_has_enough_is_no_error(command: Fabolas) -> None:

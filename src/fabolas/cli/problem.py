@@ -10,6 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from fabolas.cli.errors import UserError
+from fabolas.run import minimize
+
+_OWN = frozenset(inspect.signature(minimize).parameters)  # what the run takes itself
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,30 @@ def load(path: Path) -> Problem:
             raise UserError(
                 f"{path} must define `space` and `objective`, and has no `{name}`; see `fabolas run --help`"
             )
-    settings = getattr(module, "options", {})
-    if not isinstance(settings, dict):
-        raise UserError(f"`options` of {path} must be a dict of the strategy's options, got {settings!r}")
+    settings = _options(path, getattr(module, "options", {}))
     if hasattr(module, "strategy"):
         settings = settings | {"strategy": module.strategy}
     if hasattr(module, "data") and _takes_data(module.objective):
         settings = settings | {"data": module.data}
     return Problem(module.objective, module.space, getattr(module, "fidelities", None), settings)
+
+
+def _options(path: Path, options: Any) -> dict[str, Any]:
+    """The options for the strategy; whether it has them is for the strategy to say."""
+    if not isinstance(options, dict):
+        raise UserError(
+            f"`options` of {path} must be a dict of the strategy's options, got {options!r}; "
+            "leave it out for none"
+        )
+    for name in options:
+        if not isinstance(name, str):
+            raise UserError(f"`options` of {path} must have names as keys, got {name!r}; write {str(name)!r}")
+        if name in _OWN:
+            raise UserError(
+                f"`options` of {path} must be options of the strategy, got {name!r}, which is none; "
+                "see `fabolas run --help` for what the run itself takes"
+            )
+    return options
 
 
 def _takes_data(objective: Any) -> bool:
