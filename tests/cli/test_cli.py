@@ -97,6 +97,12 @@ def test_the_command_line_goes_before_the_file(command: Fabolas) -> None:
     assert read("other.db").options == {"eta": 4.0}
 
 
+@pytest.mark.parametrize("timeout", ["30", "30s", "auto"])
+def test_a_timeout_is_seconds_a_duration_or_auto(command: Fabolas, timeout: str) -> None:
+    ended = command("run", "problem.py", "--max-trials", "1", "--seed", "0", "--timeout", timeout)
+    assert (ended.code, "predicted loss" in ended.out) == (0, True)
+
+
 def test_best_status_and_export_tell_what_the_file_holds(command: Fabolas) -> None:
     command("run", "problem.py", "--max-trials", "12", "--seed", "0", "--storage", "run.db", "--quiet")
     trials = read("run.db").trials
@@ -249,6 +255,8 @@ def test_an_error_inside_the_problem_shows_the_users_frames_alone(command: Fabol
         ("run problem.py", "give --budget 30m or --max-trials 100"),
         ("run problem.py --budget soon", "must be a duration, got 'soon'"),
         ("run problem.py --budget 0s", "more than 0 seconds"),
+        ("run problem.py --max-trials 1 --timeout soon", "the timeout must be a duration, got 'soon'"),
+        ("run problem.py --max-trials 1 --timeout 0", "the timeout must be more than 0 seconds"),
         ("run problem.py --max-trials 0", "expected a whole number >= 1, got '0'"),
         ("run problem.py --max-trials 3 --seed -1", "--seed"),
         ("run problem.py --max-trials 3 --strategy magic", "there is no strategy 'magic'"),

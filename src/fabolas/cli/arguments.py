@@ -64,7 +64,9 @@ def _run(commands: Any) -> None:
         "--strategy", metavar="NAME", help="fabolas, mtbo, es, ei, hyperband or random (fabolas)"
     )
     run.add_argument("--seed", metavar="N", type=_natural, help="makes the suggestions repeatable (drawn)")
-    run.add_argument("--timeout", metavar="TIME", help="a trial that takes longer is ended: 10m, or auto")
+    run.add_argument(
+        "--timeout", metavar="TIME", type=_timeout, help="a trial that takes longer is ended: 10m, or auto"
+    )
     run.add_argument("--memory", metavar="SIZE", help="a trial that needs more is ended: 500MB, 2GB")
     run.add_argument("--quiet", action="store_true", help="no progress, only the answer")
     run.set_defaults(command=_lazily("fabolas.cli.run", "run"))
@@ -111,11 +113,15 @@ def _lazily(module: str, name: str) -> Callable[[argparse.Namespace], int]:
     return command
 
 
-def _duration(text: str) -> float:
+def _timeout(text: str) -> float | str:
+    return text if text == "auto" else _duration(text, "the timeout")
+
+
+def _duration(text: str, what: str = "the time budget") -> float:
     from fabolas.budget import seconds_of
 
     try:
-        return seconds_of(text if not text.replace(".", "", 1).isdigit() else float(text))
+        return seconds_of(text if not text.replace(".", "", 1).isdecimal() else float(text), what)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
