@@ -52,6 +52,7 @@ def test_the_result_is_the_best_of_what_was_tried() -> None:
     assert list(times) == sorted(times)
     assert set(best) <= set(np.minimum.accumulate(losses))
     assert list(best) == sorted(best, reverse=True)
+    assert (result.interrupted, result.given_up) == (False, None)
 
 
 def test_a_time_budget_ends_the_run_and_counts_every_second() -> None:
@@ -166,6 +167,8 @@ def test_many_failures_in_a_row_end_the_run_and_leave_the_record(tmp_path: Path)
     with pytest.warns(RuntimeWarning, match=r"3 evaluations in a row failed .*OSError: disk full"):
         result = minimize(broken, max_trials=100, max_failures=3, storage=tmp_path / "study.db")
     assert result.predicted_loss == 0.5
+    assert not result.interrupted
+    assert (result.given_up or "").startswith("3 evaluations in a row failed (max_failures)")
     with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
         assert [trial.status for trial in study.trials] == [
             "failed",
@@ -209,6 +212,7 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
     assert [trial.status for trial in result.trials] == ["complete", "complete", last]
     assert (result.trials[2].error or "").startswith("interrupted" if times == 2 else "")
     assert result.incumbent is not None
+    assert (result.interrupted, result.given_up) == (True, None)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

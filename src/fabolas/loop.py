@@ -85,8 +85,16 @@ class Loop:
                 self._update(report)
         if self._why is not None:
             self._give_up(self._why)
-        trajectory = tuple(self._trajectory)
-        return Result(self._incumbent, study.trials, trajectory, self._elapsed(), study.thinking, study.seed)
+        return Result(
+            self._incumbent,
+            study.trials,
+            tuple(self._trajectory),
+            self._elapsed(),
+            study.thinking,
+            study.seed,
+            interrupted=self._stopping and self._why is None,
+            given_up=self._why,
+        )
 
     def _step(self, report: Report) -> bool:
         """Ask if there is room for more, then hear what has happened; whether there is anything left to do."""

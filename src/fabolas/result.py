@@ -20,6 +20,8 @@ class Result:
         elapsed: Seconds used of the budget: wall clock, or the recorded time where that is more.
         thinking: Seconds of it that went into deciding what to evaluate.
         seed: The seed that reproduces the run.
+        interrupted: Whether Ctrl-C ended the run.
+        given_up: Why the run ended itself before its budget did, such as failures in a row; None if it did not.
     """
 
     incumbent: Incumbent | None
@@ -28,6 +30,8 @@ class Result:
     elapsed: float
     thinking: float
     seed: int
+    interrupted: bool = False
+    given_up: str | None = None
 
     @property
     def best_config(self) -> dict[str, Any]:

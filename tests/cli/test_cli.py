@@ -179,20 +179,35 @@ def test_a_study_without_an_answer_has_exit_code_1_and_says_why(command: Fabolas
     assert ended.err.startswith("fabolas: 10 evaluations in a row failed (max_failures)")
 
 
-def test_a_run_that_ends_early_with_an_answer_warns_in_a_sentence(command: Fabolas) -> None:
+@pytest.mark.parametrize("filters", ["default", "ignore::RuntimeWarning", "error::RuntimeWarning"])
+def test_a_run_that_ends_early_with_an_answer_says_so_whatever_becomes_of_warnings(
+    command: Fabolas, filters: str
+) -> None:
     once = PROBLEM.replace("import fabolas\n", "import fabolas, warnings\ncalls = []\n")
     once = once.replace('config["C"] > 100', "calls.append(1) or len(calls) > 1")
     Path("problem.py").write_text(once.replace("    if", '    warnings.warn("of the objective")\n    if'))
     ended = subprocess.run(
-        [sys.executable, "-m", "fabolas", "run", "problem.py", "--max-trials", "50", "--quiet"],
+        [
+            sys.executable,
+            "-W",
+            filters,
+            "-m",
+            "fabolas",
+            "run",
+            "problem.py",
+            "--max-trials",
+            "50",
+            "--quiet",
+        ],
         check=False,
         capture_output=True,
         text=True,
     )
     assert ended.returncode == 0
-    assert "\nfabolas: 10 evaluations in a row failed (max_failures)" in ended.stderr
+    assert ended.stderr.count("fabolas: 10 evaluations in a row failed (max_failures)") == 1
     assert "problem.py:10: UserWarning: of the objective" in ended.stderr
     assert "RuntimeWarning" not in ended.stderr
+    assert "predicted loss" in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """``fabolas run``: minimise the problem of a file."""
 
 import argparse
+import re
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fabolas.budget import Budget
 from fabolas.cli.answer import answer
 from fabolas.cli.errors import INTERRUPTED, UserError
 from fabolas.cli.output import show
@@ -37,18 +35,18 @@ def run(options: argparse.Namespace) -> int:
     given = {name: getattr(options, word) for name, word in _ARGUMENTS.items()}
     settings = problem.settings | {name: value for name, value in given.items() if value is not None}
     storage = _Watched(SqliteStorage(options.storage) if options.storage is not None else MemoryStorage())
-    with _our_warnings() as ours:
-        try:
-            result = _minimize(problem, storage, progress=not options.quiet, **settings)
-        except RuntimeError as error:
-            print(f"fabolas: {error}", file=sys.stderr)
-            return 1
+    try:
+        result = _minimize(problem, storage, progress=not options.quiet, **settings)
+    except RuntimeError as error:
+        print(f"fabolas: {error}", file=sys.stderr)
+        return 1
+    if result.given_up is not None:
+        print(f"fabolas: {result.given_up}", file=sys.stderr)
     if not options.quiet:
         print(file=sys.stderr)  # between the progress and the answer
     _print(result, options.storage)
-    budget = Budget(options.budget, options.max_trials)
-    if not ours and not budget.used_up(result.elapsed, len(result.trials)):
-        return INTERRUPTED  # nothing else ends a run before its time
+    if result.interrupted:
+        return INTERRUPTED
     return 0 if result.incumbent is not None else 1
 
 
@@ -71,7 +69,10 @@ class _Watched:
 def _minimize(problem: Problem, storage: _Watched, **settings: Any) -> Result:
     kept: Any = storage
     try:
-        return minimize(problem.objective, problem.space, problem.fidelities, storage=kept, **settings)
+        with warnings.catch_warnings():
+            # Of an early end alone, which the result tells too; those of the objective are left as they are.
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(__name__))
+            return minimize(problem.objective, problem.space, problem.fidelities, storage=kept, **settings)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         if storage.opened:
             raise
@@ -88,21 +89,3 @@ def _print(result: Result, storage: str | None) -> None:
             print(f"fabolas: {error}", file=sys.stderr)
     if storage is not None:
         show(f"\nThe study is kept in {storage}; the same command with a larger budget continues it.")
-
-
-@contextmanager
-def _our_warnings() -> Iterator[list[str]]:
-    """Shows our own warnings as sentences and lists them; those of the objective are left as they are."""
-    shown: list[str] = []
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
-
-        def show_warning(message: Any, category: Any, filename: str, *rest: Any, **named: Any) -> None:
-            if category is RuntimeWarning and Path(filename).is_relative_to(Path(__file__).parents[1]):
-                shown.append(str(message))
-                print(f"fabolas: {message}", file=sys.stderr)
-            else:
-                usual(message, category, filename, *rest, **named)
-
-        warnings.showwarning = show_warning
-        yield shown
