@@ -124,6 +124,7 @@ def test_a_number_of_rows_gives_a_random_subset():
     [
         np.random.default_rng(0).normal(size=200),
         np.random.default_rng(0).integers(0, 10**6, size=200),
+        np.arange(4),
         np.round(np.random.default_rng(0).normal(size=2000), 2),
     ],
 )
@@ -180,13 +181,23 @@ def test_a_size_too_small_for_the_classes_names_the_smallest_possible():
         subset(np.repeat(np.arange(10), 30), 9)
 
 
-def test_a_size_too_small_for_the_groups_names_the_smallest_possible():
-    with pytest.raises(ValueError, match=r"at least 7, .*no group is torn apart; got 6"):
+def test_a_size_too_small_for_the_groups_names_the_smallest_of_this_order():
+    with pytest.raises(
+        ValueError, match=r"at least 7, .*first whole groups in this order.* 2 classes; got 6"
+    ):
         subset(np.repeat([0, 1], [30, 3]), 6, groups=np.repeat([0, 1, 2], [26, 4, 3]))
 
 
+def test_few_rows_for_the_classes_with_groups_are_those_of_small_groups_not_the_fewest_possible():
+    y = np.array([0, 1, 2, 2, 2, 0, 0, 1, 1, 2, 2])
+    groups = np.repeat([0, 1, 2, 3], [5, 2, 2, 2])  # the first alone would do with 5 rows
+    with pytest.raises(ValueError, match=r"at least 6, the rows of the first whole groups in this order"):
+        subset(y, 5, groups=groups)
+    assert set(y[subset(y, 6, groups=groups)]) == {0, 1, 2}
+
+
 def test_groups_without_classes_need_room_for_the_first():
-    with pytest.raises(ValueError, match="at least 5, the size of the first group; got 3"):
+    with pytest.raises(ValueError, match="at least 5, the size of the first group in this order; got 3"):
         subset(50, 3, groups=np.repeat(np.arange(10), 5))
 
 

@@ -58,7 +58,7 @@ class Subsets:
         self._classes = int(labels.max()) + 1
         self._grouped = groups is not None
         self.smallest = int(self._ends[head - 1])
-        """The least number of rows that shows every class (and tears no group apart)."""
+        """The rows at the head of this order that show every class; with groups another order may need fewer."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -88,10 +88,11 @@ class Subsets:
         return self._rows[: self._ends[np.searchsorted(self._ends, wanted, side="right") - 1]].copy()
 
     def _reason(self) -> str:
-        if self._classes > 1:
-            groups = " and no group is torn apart" if self._grouped else ""
-            return f"so that each of the {self._classes} classes is present{groups}"
-        return "the size of the first group" if self._grouped else "a single row"
+        if self._classes == 1:
+            return "the size of the first group in this order" if self._grouped else "a single row"
+        if self._grouped:
+            return f"the rows of the first whole groups in this order that show each of the {self._classes} classes"
+        return f"so that each of the {self._classes} classes is present"
 
 
 def subset(
@@ -108,9 +109,10 @@ def subset(
     slice, so do not change `y` in place between calls.
 
     Args:
-        y: (n,) targets, or the number of rows n. Classes are integers, booleans, strings or floats of few
-            values; a float target of many values is a regression target and not stratified.
-        size: number of rows, from the number of classes up to n.
+        y: (n,) targets, or the number of rows n. Strings, booleans and numbers that repeat are classes. Numbers of
+            which more than half are distinct, or with fractions and more than 20 distinct values, are a
+            regression target and not stratified.
+        size: number of rows, from the number of classes up to n; with groups, from the size of the first ones.
         seed: another seed gives other subsets.
         stratify: keep the classes' shares of the data.
         groups: (n,) group labels. A group comes whole or not at all; the subset then has at most `size` rows.
@@ -120,8 +122,8 @@ def subset(
 
     Raises:
         TypeError: `size` is not a whole number.
-        ValueError: `size` is too small for the classes (the message names the smallest possible) or too
-            large, or `y` or `groups` have the wrong shape.
+        ValueError: `size` is too small for the classes and groups (the message names the smallest that this
+            order of the rows allows) or too large, or `y` or `groups` have the wrong shape.
     """
     return _remembered(y, seed, stratify, groups)[size]
 
