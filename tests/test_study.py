@@ -410,10 +410,13 @@ def test_bad_input_to_a_study_is_a_sentence_and_makes_no_file(tmp_path: Path) ->
         (ValueError, "seed must be a whole number >= 0, got -1", {"seed": -1}),
         (ValueError, "seed must be a whole number >= 0, got 0.5", {"seed": 0.5}),
         (ValueError, "overhead must be seconds >= 0, got -1", {"overhead": -1.0}),
+        (ValueError, "overhead must be seconds >= 0, got 'x'; leave it out", {"overhead": "x"}),
+        (ValueError, "overhead must be seconds >= 0, got nan", {"overhead": float("nan")}),
+        (TypeError, "storage must be the name of a file or a Storage, got 3; leave it out", {"storage": 3}),
     ]
     for kind, message, arguments in wrong:
         with pytest.raises(kind, match=message):
-            study(storage=path, **arguments)
+            study(**({"storage": path} | arguments))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,10 @@ def minimize(
     """
     start = clock()
     budget = Budget.of(time_budget, max_trials)
-    if not max_failures >= 1:
-        raise ValueError(f"max_failures must be a number >= 1, got {max_failures!r}")
+    if not isinstance(max_failures, Real) or not max_failures >= 1:
+        raise ValueError(
+            f"max_failures must be a number >= 1, got {max_failures!r}; give a large one to go on whatever fails"
+        )
     space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
     check_objective(objective, tuple(space.fidelities), data is not None)
     limits = Limits.of(trial_timeout, trial_memory)

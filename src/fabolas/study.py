@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -422,7 +423,14 @@ def _lost(suggestion: Suggestion, started: float | None, typical: float, now: fl
 def _storage_of(storage: str | Path | Storage | None) -> Storage:
     if storage is None:
         return MemoryStorage()
-    return SqliteStorage(storage) if isinstance(storage, str | Path) else storage
+    if isinstance(storage, str | Path):
+        return SqliteStorage(storage)
+    if not callable(getattr(storage, "open", None)):
+        raise TypeError(
+            f"storage must be the name of a file or a Storage, got {storage!r}; leave it out to keep the record in "
+            "memory"
+        )
+    return storage
 
 
 def _check_seed(seed: int) -> int:
@@ -438,7 +446,7 @@ def _check_seed(seed: int) -> int:
 def _check_overhead(overhead: float | None) -> float | None:
     if overhead is None:
         return None
-    seconds = float(overhead)
-    if not (np.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"overhead must be seconds >= 0, got {overhead}; leave it out to have it measured")
-    return seconds
+    number = isinstance(overhead, Real) and not isinstance(overhead, bool)
+    if not (number and np.isfinite(float(overhead)) and overhead >= 0):
+        raise ValueError(f"overhead must be seconds >= 0, got {overhead!r}; leave it out to have it measured")
+    return float(overhead)
