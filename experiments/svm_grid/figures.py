@@ -59,7 +59,7 @@ def heat_maps(problem: Problem) -> Figure:
 
 def over_time(problem: Problem, runs: Runs, budget: float, title: str) -> Figure:
     """Test error of the incumbent against time in full trainings, median and quartiles (figure 2, left, middle)."""
-    figure = Figure(figsize=(7, 4.6), layout="constrained")
+    figure = Figure(figsize=(8.4, 4.6), layout="constrained")
     ax = figure.subplots()
     best = problem.test_error(problem.best_config)
     for method, of_method in runs.items():
@@ -76,7 +76,7 @@ def over_time(problem: Problem, runs: Runs, budget: float, title: str) -> Figure
     ax.set_ylim(0.9 * best, 1.0)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     _plain_ticks(ax, [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0) if t >= 0.9 * best])
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
