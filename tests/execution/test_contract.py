@@ -1,5 +1,6 @@
 """What every place does, whatever runs the trials. A new member is one line in `conftest.KINDS`."""
 
+import asyncio
 import math
 import os
 import sys
@@ -46,6 +47,8 @@ def moody(config: dict[str, Any], size: int) -> Any:
             raise ZeroDivisionError("no rows of class 3")
         case "exit":
             sys.exit(3)
+        case "cancel":
+            raise asyncio.CancelledError("no exception like others")
         case "wait":
             while not Path(config["until"]).exists():
                 time.sleep(0.01)
@@ -83,14 +86,17 @@ def test_a_job_begins_before_it_ends_and_no_more_than_the_capacity_run_at_once(o
 def test_whatever_the_objective_does_is_the_trials_outcome(open_place: Open) -> None:
     returned = {0: math.nan, 1: None, 2: "0.5", 3: math.inf, 4: [0.1]}
     jobs = [job(i, do="return", value=value) for i, value in returned.items()]
-    ended = run(open_place(moody), *jobs, job(5, do="raise"), job(6, do="exit"), job(7, do="return", value=2))
-    assert {i: one.status for i, one in ended.items()} == {**dict.fromkeys(range(7), "failed"), 7: "complete"}
+    raised = [job(5, do="raise"), job(6, do="exit"), job(8, do="cancel")]
+    ended = run(open_place(moody), *jobs, *raised, job(7, do="return", value=2))
+    assert {i for i, one in ended.items() if one.status == "complete"} == {7}
+    assert {i for i, one in ended.items() if one.status == "failed"} == {*range(7), 8}
     for i in returned:
         assert (ended[i].error or "").startswith("the objective must return a finite number or an Outcome")
     assert "ZeroDivisionError: no rows of class 3" in (ended[5].error or "")
     assert "in moody" in (ended[5].error or "")
     assert "task.py" not in (ended[5].error or "")
     assert "SystemExit: 3" in (ended[6].error or "")
+    assert "CancelledError: no exception like others" in (ended[8].error or "")
     assert all(one.cost > 0 for one in ended.values())
 
 
@@ -160,11 +166,12 @@ def test_inline_keeps_the_same_contract_one_at_a_time() -> None:
         job(1, do="raise"),
         job(2, do="exit"),
         job(3, do="sleep", seconds=0),
+        job(4, do="cancel"),
     )
-    assert [one.status for one in ended.values()] == ["complete", "failed", "failed", "complete"]
+    assert [one.status for one in ended.values()] == ["complete", "failed", "failed", "complete", "failed"]
     assert (ended[0].loss, ended[3].info["pid"]) == (0.25, os.getpid())
-    place.submit(job(4, do="return", value=1))
-    assert place.withdraw(4)
+    place.submit(job(5, do="return", value=1))
+    assert place.withdraw(5)
     assert place.next() is None
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,22 @@ def test_what_cannot_be_loaded_in_a_worker_fails_with_its_traceback(kind: str) -
         assert one.status == "failed"
         assert "could not load the objective or its data" in (one.error or "")
         assert "TypeError" in (one.error or "")
+
+
+def test_an_executor_that_breaks_like_no_other_never_leaves_the_run_waiting() -> None:
+    class Torn(Executor):
+        """Its futures fail with what is no Exception."""
+
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            future: Future[Any] = Future()
+            future.set_exception(GeneratorExit("torn down"))
+            return future
+
+    place = place_for(violent, None, 1, Torn())
+    ended = run(place, job(0, do="work"))[0]
+    place.close()
+    assert ended.status == "failed"
+    assert "GeneratorExit: torn down" in (ended.error or "")
 
 
 def test_wishes_that_contradict_each_other_are_sentences() -> None:

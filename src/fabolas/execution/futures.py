@@ -62,7 +62,7 @@ def perform(token: str, job: Job, payload: bytes | None) -> Ended | None:
                 del _known[next(iter(_known))]
             try:
                 _known[token] = pickle.loads(payload)
-            except Exception:  # noqa: BLE001 - whatever it is, the trial is told
+            except BaseException:  # noqa: BLE001 - whatever it is, the trial is told
                 reason = f"the worker could not load the objective or its data:\n{traceback.format_exc()}"
                 return Ended(job.id, "failed", error=reason)
         known = _known.get(token)
@@ -127,7 +127,7 @@ class FutureSlot:
             return Ended(job.id, "lost", cost=_since(begin), error=reason, fatal=True)
         except (futures.CancelledError, KeyboardInterrupt) as error:
             return Ended(job.id, "lost", cost=_since(begin), error=f"no longer waited for: {_said(error)}")
-        except Exception as error:  # noqa: BLE001 - an executor's own kinds of failure, as Dask's KilledWorker
+        except BaseException as error:  # noqa: BLE001 - an executor's own kinds of failure, as Dask's KilledWorker
             reason = f"the executor could not run it, its worker may have died: {_said(error)}"
             return Ended(job.id, "failed", cost=_since(begin), error=reason)
         return ended if ended.cost > 0.0 else replace(ended, cost=_since(begin))

@@ -95,7 +95,7 @@ class Pool:
             started = partial(self._events.put, Started(job.id))
             try:
                 self._events.put(slot.run(job, started))
-            except Exception:  # noqa: BLE001 - whoever waits would wait for ever
+            except BaseException:  # noqa: BLE001 - whoever waits would wait for ever
                 reason = f"the slot it ran in broke down:\n{traceback.format_exc()}"
                 self._events.put(Ended(job.id, "lost", error=reason, fatal=True))
         slot.close()

@@ -29,7 +29,9 @@ def evaluate(
     try:
         # A copy: what the objective does to its configuration must not reach the record.
         returned = objective(dict(job.config), **arguments)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is the trial's outcome
+    except KeyboardInterrupt:  # Ctrl-C, and whoever runs the trials decides what that means
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the trial's outcome
         cost = max(clock() - start, RESOLUTION)
         # The traceback starts in the objective, not in this function.
         inside = error.__traceback__ and error.__traceback__.tb_next

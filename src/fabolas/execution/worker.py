@@ -20,7 +20,7 @@ def main(descriptor: int) -> None:
     objective, data, failure = None, None, None
     try:
         objective, data = pickle.loads(messages.get())
-    except Exception:  # noqa: BLE001 - whatever it is, each trial is told
+    except BaseException:  # noqa: BLE001 - whatever it is, each trial is told
         failure = f"the worker process could not load the objective or its data:\n{traceback.format_exc()}"
     while True:
         job: Job = pickle.loads(messages.get())
