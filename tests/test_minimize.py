@@ -372,3 +372,18 @@ def test_progress_goes_to_standard_error_and_can_be_silenced(capsys: pytest.Capt
     assert "2 / 2 trials" in shown.err
     minimize(bowl, max_trials=2)
     assert capsys.readouterr().err == ""
+
+
+def test_texts_that_cannot_be_encoded_are_kept_all_the_same(tmp_path: Path) -> None:
+    def objective(config: dict[str, Any], size: int) -> Outcome:
+        if config["x"] < 0.5:
+            raise ValueError("bad file \udcff")
+        return Outcome(0.5, info={"file \udcfe": "\udcff", "digits": 10**5000})
+
+    result = minimize(objective, storage=tmp_path / "study.db", max_trials=8)
+    assert {trial.status for trial in result.trials} == {"complete", "failed"}
+    for trial in minimize(objective, storage=tmp_path / "study.db", max_trials=8).trials:
+        if trial.status == "failed":
+            assert "bad file \\udcff" in (trial.error or "")
+        else:
+            assert trial.info == {"file \\udcfe": "\\udcff", "digits": hex(10**5000)}

@@ -110,6 +110,7 @@ class Trial:
                 )
             if not self.error:
                 raise ValueError(f"a {self.status} trial needs its reason as error, got none")
+            object.__setattr__(self, "error", _text(self.error))
             if not (math.isfinite(self.cost) and self.cost >= 0):
                 raise ValueError(f"the cost of a {self.status} trial must be seconds >= 0, got {self.cost}")
         else:
@@ -296,20 +297,48 @@ def as_info(info: object) -> dict[str, Any]:
         return {}
     if not isinstance(info, Mapping):
         raise TypeError(f"info must be a dict such as {{'accuracy': 0.9}}, got {type(info).__name__}")
-    return {str(key): plain(value) for key, value in info.items()}
+    plainly: dict[str, Any] = plain(info)
+    return plainly
 
 
 def plain(value: Any) -> Any:
-    """The value in the types of JSON; what JSON cannot hold becomes its ``repr``."""
+    """The value in the very types of JSON, not in subclasses of them; what JSON cannot hold becomes its ``repr``.
+
+    Another process may not know the subclass: an enumeration of the user's script, for example.
+    """
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        # Python refuses to write out numbers of more than 4,300 digits in base ten.
+        return int.__int__(value) if value.bit_length() < 10_000 else hex(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {_text(key if isinstance(key, str) else str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return repr(value)
+    return shown(value)
+
+
+def shown(value: object, width: int | None = None) -> str:
+    """The ``repr`` of anything, on one line of so many characters if a width is given; also where it raises."""
+    try:
+        text = _text(repr(value))
+    except Exception as error:  # noqa: BLE001 - it is the user's, and may do anything
+        text = f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+    if width is None:
+        return text
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _text(value: str) -> str:
+    r"""The same text as a plain string that can be encoded: half a surrogate pair is written out as ``\udcff``."""
+    return str.__str__(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _as_float(value: object, what: str) -> float:
@@ -317,10 +346,14 @@ def _as_float(value: object, what: str) -> float:
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
-        shown = repr(value)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        raise TypeError(f"{what} must be a single number, got {shown} of type {type(value).__name__}")
-    return float(value)
+        got = f"{shown(value, 60)} of type {type(value).__name__}"
+        raise TypeError(f"{what} must be a single number, got {got}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{what} must be a finite number, got {shown(value, 60)}, too large for one"
+        ) from None
 
 
 def _frozen_point(point: Array) -> Array:

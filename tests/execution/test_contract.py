@@ -5,6 +5,7 @@ import math
 import os
 import sys
 import time
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ def run(place: Place, *jobs: Job) -> dict[int, Ended]:
     return {event.id: event for event in events_until(place, len(jobs)) if isinstance(event, Ended)}
 
 
+class Shy:
+    def __repr__(self) -> str:
+        raise RuntimeError("nobody looks at me")
+
+
 def moody(config: dict[str, Any], size: int) -> Any:
     match config["do"]:
         case "return":
@@ -57,6 +63,15 @@ def moody(config: dict[str, Any], size: int) -> Any:
             start = time.perf_counter()
             time.sleep(config["seconds"])
             return Outcome(size / 2, info={"pid": os.getpid(), "seconds": time.perf_counter() - start})
+        case "huge":
+            return 10**400
+        case "shy":
+            return Shy()
+        case "enumerate":
+            # Of a class that only the process knows which made it, as those of a script are.
+            kind = Enum("Kind", {"A": "a"}, type=str)
+            level = IntEnum("Level", {"LOW": 1})
+            return Outcome(0.5, info={"kind": kind["A"], "level": level["LOW"], "shy": Shy()})
     raise AssertionError(config)
 
 
@@ -98,6 +113,22 @@ def test_whatever_the_objective_does_is_the_trials_outcome(open_place: Open) -> 
     assert "SystemExit: 3" in (ended[6].error or "")
     assert "CancelledError: no exception like others" in (ended[8].error or "")
     assert all(one.cost > 0 for one in ended.values())
+
+
+def test_an_answer_that_cannot_even_be_looked_at_fails_only_its_trial(open_place: Open) -> None:
+    for place in (Inline(moody), open_place(moody)):
+        ended = run(place, job(0, do="huge"), job(1, do="shy"))
+        assert [ended[i].status for i in range(2)] == ["failed", "failed"]
+        assert "finite number or an Outcome, got 1000" in (ended[0].error or "")
+        assert "got <Shy, whose repr raises RuntimeError>" in (ended[1].error or "")
+
+
+def test_an_info_of_types_that_others_do_not_know_comes_back_in_those_of_json(open_place: Open) -> None:
+    for place in (Inline(moody), open_place(moody)):
+        ended = run(place, job(0, do="enumerate"))[0]
+        assert (ended.status, ended.error) == ("complete", None)
+        assert ended.info == {"kind": "a", "level": 1, "shy": "<Shy, whose repr raises RuntimeError>"}
+        assert [type(ended.info[name]) for name in ("kind", "level")] == [str, int]
 
 
 def test_closures_go_wherever_trials_run(open_place: Open) -> None:

@@ -1,13 +1,12 @@
 """One evaluation, wherever it runs: the objective called, its time taken, its answer judged."""
 
-import textwrap
 import time
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 from fabolas.execution.base import Ended, Job, Objective
-from fabolas.history import Outcome
+from fabolas.history import Outcome, shown
 
 # What a clock too coarse to see an evaluation is taken to have seen; the logarithm of a cost must exist.
 RESOLUTION = 1e-6
@@ -40,8 +39,7 @@ def evaluate(
     cost = max(clock() - start, RESOLUTION)
     try:
         outcome = returned if isinstance(returned, Outcome) else Outcome(returned)
-    except (TypeError, ValueError):
-        got = textwrap.shorten(repr(returned), 100)
-        reason = f"the objective must return a finite number or an Outcome, got {got}"
+    except Exception:  # noqa: BLE001 - what was returned may be anything, and do anything when looked at
+        reason = f"the objective must return a finite number or an Outcome, got {shown(returned, 100)}"
         return Ended(job.id, "failed", cost=cost, error=reason)
     return Ended(job.id, "complete", outcome.loss, outcome.cost or cost, outcome.info)
