@@ -239,6 +239,29 @@ def test_the_automatic_timeout_follows_the_prediction_then_the_longest_trial_and
     assert NO_LIMITS.timeout(predicted=60.0, longest=60.0) is None
 
 
+def talkative(config: dict[str, Any], size: int) -> float:
+    print(f"line {config['x']} ünd \udcff")
+    print("unended", end="", file=sys.stderr)
+    os.system("echo from a process of its own")
+    if config["x"] == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 0.5
+
+
+def test_what_workers_print_goes_to_the_streams_of_this_process_as_they_are_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place = place_for(talkative, workers=2)
+    run(place, *(job(i, x=i) for i in range(4)))
+    place.close()
+    out, err = capsys.readouterr()
+    assert sorted(line for line in out.splitlines() if "line" in line) == [
+        f"line {i} ünd \\udcff" for i in range(4)
+    ]
+    assert out.count("from a process of its own\n") == 4
+    assert err.count("unended") >= 3  # what was killed had no time to flush it
+
+
 def threads_of(config: dict[str, Any], size: int) -> float:
     return float(os.environ["OMP_NUM_THREADS"])
 
@@ -258,28 +281,38 @@ def test_numerical_libraries_share_the_cores_unless_the_user_has_said_otherwise(
     assert ended[0].loss == (max(1, cores // 2) if mine is None else 5.0)
 
 
-def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> None:
-    script = """
-import os, sys, time
+DEAF = """
+import os, re, subprocess, sys, time
 from fabolas.execution import Job, place_for
-def hang(config):
-    open(sys.argv[1], "w").write(str(os.getpid()))
-    time.sleep(1000)
-place = place_for(hang, workers=2)
+def deaf(config):
+    child = subprocess.Popen(["sleep", "1000"])
+    with open(sys.argv[1] + ".draft", "w") as file:
+        file.write(f"{os.getpid()} {child.pid}")
+    os.rename(sys.argv[1] + ".draft", sys.argv[1])
+    if sys.argv[2] == "sleeping":
+        time.sleep(1000)
+    re.match("(a+)+$", "a" * 60 + "b")  # for ever, and no other thread may run meanwhile
+place = place_for(deaf, workers=2)
 place.submit(Job(0, {}, {}))
 place.next()
 time.sleep(1000)
 """
+
+
+@pytest.mark.parametrize("how", ["sleeping", "deaf"])
+def test_neither_workers_nor_what_they_started_outlive_a_parent_that_was_killed(
+    tmp_path: Path, how: str
+) -> None:
     mark = tmp_path / "pid"
-    parent = subprocess.Popen([sys.executable, "-c", script, str(mark)])
+    parent = subprocess.Popen([sys.executable, "-c", DEAF, str(mark), how])
     deadline = time.monotonic() + PATIENCE
-    while not (mark.exists() and mark.read_text()):
+    while not mark.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
     parent.kill()
     parent.wait()
-    worker = int(mark.read_text())
-    while _alive(worker):
+    left = [int(pid) for pid in mark.read_text().split()]
+    while any(_alive(pid) for pid in left):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -300,6 +333,6 @@ def test_a_closed_pool_takes_nothing_and_leaves_no_thread(place: Place) -> None:
     ended = events_until(place, 1)[-1]
     assert isinstance(ended, Ended)
     assert (ended.status, ended.id) == ("lost", 0)
-    assert threading.active_count() == before - 2
+    assert threading.active_count() == before - 4  # two slots, and the two streams of one process
     with pytest.raises(RuntimeError, match="closed"):
         place.submit(job(1, do="work"))

@@ -21,13 +21,25 @@ import cloudpickle
 
 from fabolas.execution.base import Ended, Job, Objective, Started
 from fabolas.execution.memory import resident
+from fabolas.execution.output import Output
 from fabolas.execution.pool import Pool
 from fabolas.execution.task import RESOLUTION
 
 _TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
+# A guard outside the worker, adopted by the system's first process so that the objective never waits for it as for
+# a child of its own: when our end of the lifeline is closed, as it is when we are killed, it ends the worker and
+# what that has started. The worker itself may be in the middle of something that lets none of its threads run.
 _BOOT = """
-import json, sys
-number, sys.path[:], sys.argv[:] = json.loads(sys.argv[1])
+import json, os, signal, sys
+number, lifeline, sys.path[:], sys.argv[:] = json.loads(sys.argv[1])
+if os.fork() == 0:
+    if os.fork() > 0:
+        os._exit(0)
+    os.close(number)
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
+os.wait()
+os.close(lifeline)
 from fabolas.execution.worker import main
 main(number)
 """
@@ -86,6 +98,8 @@ class ProcessSlot:
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Any = None
+        self._output: Output | None = None
+        self._lifeline = -1  # a pipe whose other end the worker's guard holds
 
     def run(self, job: Job, started: Callable[[], None]) -> Ended:
         for attempt in range(2):
@@ -157,22 +171,31 @@ class ProcessSlot:
 
     def _start(self) -> None:
         ours, theirs = Pipe()
+        held, lifeline = os.pipe()
         try:
             # It finds the same modules as we do, and its objective the same command line.
             path = [str(entry) for entry in sys.path]
-            command = [sys.executable, "-c", _BOOT, json.dumps([theirs.fileno(), path, sys.argv])]
+            arguments = json.dumps([theirs.fileno(), held, path, sys.argv])
+            command = [sys.executable, "-c", _BOOT, arguments]
             # A session of its own: Ctrl-C in the terminal is for us alone, and what the objective starts can be
             # ended together with it.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=self._environment,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(), held),
                 start_new_session=True,
             )
+        except BaseException:
+            os.close(lifeline)
+            raise
         finally:
             theirs.close()
-        self._connection = ours
+            os.close(held)
+        self._connection, self._lifeline = ours, lifeline
+        self._output = Output(self._process)
         ours.send_bytes(self._payload)
 
     def _kill(self) -> int:
@@ -186,7 +209,11 @@ class ProcessSlot:
             process.wait(timeout=_TICK)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        return process.wait()
+        os.close(self._lifeline)
+        code = process.wait()
+        if self._output is not None:
+            self._output.finish()
+        return code
 
 
 def _since(begin: float | None) -> float:

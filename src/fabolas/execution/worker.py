@@ -1,8 +1,11 @@
 """What a worker process does: take the objective once, then one trial after another until its parent is gone."""
 
+import contextlib
+import io
 import os
 import pickle
 import queue
+import sys
 import threading
 import traceback
 from multiprocessing.connection import Connection
@@ -17,6 +20,10 @@ def main(descriptor: int) -> None:
     connection: Connection[Any, Any] = Connection(descriptor)
     messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, messages), daemon=True).start()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # To a pipe Python writes in blocks; a worker that is killed must not take what it printed along.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     objective, data, failure = None, None, None
     try:
         objective, data = pickle.loads(messages.get())
@@ -29,11 +36,19 @@ def main(descriptor: int) -> None:
         else:
             connection.send_bytes(pickle.dumps(Started(job.id)))
             ended = evaluate(objective, data, job)
+            _flush()
         connection.send_bytes(pickle.dumps(ended))
 
 
+def _flush() -> None:
+    """Let go of a line without an end; what the objective has done to its streams is its own affair."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
 def _listen(connection: "Connection[Any, Any]", messages: "queue.SimpleQueue[bytes]") -> None:
-    """Pass messages on; end the process when the parent has gone, whatever the objective is doing."""
+    """Pass messages on; end the process when the parent has gone, unless the objective lets no thread run."""
     try:
         while True:
             messages.put(connection.recv_bytes())
