@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from fabolas.execution import Ended, Job, Limits, Place, Started, place_for, processes
+from fabolas.execution import Ended, Job, Limits, Place, Pool, ProcessSlot, Started, place_for, processes
 from fabolas.execution.choose import NO_LIMITS
+from fabolas.execution.processes import pickled
 
 from .conftest import Open, executor_of
 from .test_contract import PATIENCE, events_until, job, run
@@ -260,6 +261,38 @@ def test_what_workers_print_goes_to_the_streams_of_this_process_as_they_are_then
     ]
     assert out.count("from a process of its own\n") == 4
     assert err.count("unended") >= 3  # what was killed had no time to flush it
+
+
+def hoarding(config: dict[str, Any], size: int) -> float:
+    kept = sys.__dict__.setdefault("kept", [])
+    kept.append(bytearray(os.urandom(1)) * 60_000_000)
+    time.sleep(0.12)  # long enough to be looked at
+    return float(os.getpid())
+
+
+def test_what_trials_leave_behind_is_not_blamed_on_a_later_one() -> None:
+    place = place_for(hoarding, workers=1, limits=Limits(memory=400_000_000))
+    ended = run(place, *(job(i) for i in range(8)))
+    place.close()
+    assert {(one.status, one.error) for one in ended.values()} == {("complete", None)}
+    assert 2 <= len({one.loss for one in ended.values()}) <= 4  # processes
+
+
+class Endless:
+    def __setstate__(self, state: Any) -> None:
+        time.sleep(1000)
+
+    def __getstate__(self) -> Any:
+        return {"not": "empty"}
+
+
+def test_a_worker_that_never_has_its_data_loaded_is_not_waited_for_where_trials_are_limited() -> None:
+    payload = pickled(lambda config, size, data: 0.5, Endless())
+    place = Pool([ProcessSlot(payload, loading=1.0)])
+    ended = run(place, Job(0, {}, {"size": 1}, timeout=0.5))[0]
+    place.close()
+    assert ended.status == "failed"
+    assert "had not loaded the objective and its data after 1 s" in (ended.error or "")
 
 
 def threads_of(config: dict[str, Any], size: int) -> float:

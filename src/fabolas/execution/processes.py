@@ -25,6 +25,7 @@ from fabolas.execution.output import Output
 from fabolas.execution.pool import Pool
 from fabolas.execution.task import RESOLUTION
 
+_LOADING = 60.0  # seconds that a process may take to load what it needs where trials are limited to fewer
 _TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
 # A guard outside the worker, adopted by the system's first process so that the objective never waits for it as for
 # a child of its own: when our end of the lifeline is closed, as it is when we are killed, it ends the worker and
@@ -86,11 +87,15 @@ class ProcessSlot:
         payload: The pickled objective and data.
         threads: How many threads numerical libraries may use in it, unless the environment says so already.
         memory: Bytes it may hold; None for no limit.
+        loading: Seconds it may take to load the objective and the data, or as long as its first trial may take.
     """
 
-    def __init__(self, payload: bytes, threads: int = 1, memory: int | None = None) -> None:
+    def __init__(
+        self, payload: bytes, threads: int = 1, memory: int | None = None, loading: float = _LOADING
+    ) -> None:
         self._payload = payload
-        self._memory = memory
+        self._memory, self._held = memory, 0  # at most, and before its first trial
+        self._loading = loading
         limited = (
             {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, str(threads))
         )
@@ -119,6 +124,7 @@ class ProcessSlot:
         if self._process is None:
             self._start()
         self._connection.send_bytes(pickle.dumps(job))
+        sent = time.perf_counter()
         begin: float | None = None
         while True:
             if self._stopped.is_set():
@@ -133,10 +139,12 @@ class ProcessSlot:
                 return Ended(job.id, "failed", cost=_since(begin), error=reason)
             if isinstance(message, Started):
                 begin = time.perf_counter()
+                self._held = self._held or self._holds()
                 started()
             elif isinstance(message, Ended):
+                self._renew()
                 return message
-            elif begin is not None and (reason := self._excess(job, begin)):
+            elif reason := self._delay(job, sent) if begin is None else self._excess(job, begin):
                 self._kill()
                 return Ended(job.id, "failed", cost=_since(begin), error=reason)
 
@@ -156,12 +164,27 @@ class ProcessSlot:
         """What the job has used too much of, in words; nothing if it has not."""
         if job.timeout is not None and time.perf_counter() - begin > job.timeout:
             return f"timed out: not finished after {job.timeout:.4g} s (trial_timeout), so it was killed"
-        if self._memory is not None and self._process is not None:
-            held = resident(self._process.pid)
-            if held > self._memory:
-                amounts = f"{held / 1e6:,.0f} MB, more than {self._memory / 1e6:,.0f} MB"
-                return f"out of memory: it held {amounts} (trial_memory), so it was killed"
+        held = self._holds()
+        if self._memory is not None and held > self._memory:
+            amounts = f"{held / 1e6:,.0f} MB, more than {self._memory / 1e6:,.0f} MB"
+            return f"out of memory: it held {amounts} (trial_memory), so it was killed"
         return ""
+
+    def _delay(self, job: Job, sent: float) -> str:
+        """Why the job has not begun in good time, in words; nothing if it may still."""
+        limit = max(job.timeout or 0.0, self._loading)
+        if job.timeout is None or time.perf_counter() - sent <= limit:
+            return ""
+        return f"the worker process had not loaded the objective and its data after {limit:.4g} s, so it was killed"
+
+    def _holds(self) -> int:
+        """Bytes that the process holds, where they are limited."""
+        return 0 if self._memory is None or self._process is None else resident(self._process.pid)
+
+    def _renew(self) -> None:
+        """End a process in which trials have left so much behind that the next one would be blamed for it."""
+        if self._memory is not None and self._holds() > (self._held + self._memory) / 2:
+            self._kill()
 
     def stop(self) -> None:
         self._stopped.set()
@@ -194,7 +217,7 @@ class ProcessSlot:
         finally:
             theirs.close()
             os.close(held)
-        self._connection, self._lifeline = ours, lifeline
+        self._connection, self._lifeline, self._held = ours, lifeline, 0
         self._output = Output(self._process)
         ours.send_bytes(self._payload)
 
