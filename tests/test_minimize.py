@@ -12,6 +12,8 @@ import pytest
 
 import fabolas
 from fabolas import Float, Outcome, Result, Space, Study
+from fabolas.history import Trial
+from fabolas.storage import MemoryStorage
 from fabolas.strategies.random import Random
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
@@ -217,6 +219,28 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
 
 
 @pytest.mark.usefixtures("usual_interrupts")
+def test_an_impatient_third_ctrl_c_does_not_cost_the_answer() -> None:
+    class Impatient(MemoryStorage):
+        """The user presses Ctrl-C once more while what was stopped is being recorded."""
+
+        def add_trial(self, trial: Trial) -> None:
+            if trial.status == "lost":
+                signal.raise_signal(signal.SIGINT)
+            super().add_trial(trial)
+
+    def objective(config: dict[str, Any], size: int) -> float:
+        if len(seen) == 3:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        seen.append(config)
+        return 0.5
+
+    seen: list[Any] = []
+    result = minimize(objective, max_trials=10, storage=Impatient())
+    assert [trial.status for trial in result.trials] == ["complete"] * 3 + ["lost"]
+    assert result.best_config == seen[0]
+
+
 def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None:
     class Interrupted(Random):
         def suggest(self, history: Any, *args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from experiments.asynchronous import Clock, Workers, simulate_workers
 from experiments.synthetic import svm_like
 
 import fabolas
-from fabolas import Float, Outcome, Result, Study
+from fabolas import Float, Outcome, Result, Space, Study
 from fabolas.budget import Budget
 from fabolas.loop import Loop
 from fabolas.storage import MemoryStorage
-from fabolas.strategies.apart import DISTANCE
+from fabolas.strategies.apart import DISTANCE, apart
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SIZE = {"size": (10, 1000)}
@@ -170,14 +170,43 @@ def test_what_no_worker_began_with_before_the_end_was_never_asked_for() -> None:
     assert record.ask().id == len(result.trials)
 
 
-def test_a_simulated_run_repeats_itself_and_uses_its_workers() -> None:
+def test_a_simulated_run_repeats_itself() -> None:
     runs = [
         simulate_workers(svm_like(), 4, seed=1, max_trials=24, overhead=0.1, effort=0.0) for _ in range(2)
     ]
     np.testing.assert_array_equal(runs[0][0].time, runs[1][0].time)
     np.testing.assert_array_equal(runs[0][0].regret, runs[1][0].regret)
-    alone, _ = simulate_workers(svm_like(), 1, seed=1, max_trials=24, overhead=0.1, effort=0.0)
-    assert runs[0][0].time[-1] < alone.time[-1]
+
+
+def test_workers_do_not_wait_for_thinking_that_fits_beside_their_trials() -> None:
+    problem = svm_like()
+    thinking = 0.1 * problem.full_cost  # four fit well beside a trial; without that 0.88 would be the best
+    _, used = simulate_workers(problem, 4, "random", seed=1, max_trials=200, overhead=thinking)
+    assert used > 0.93
+
+
+def test_one_configuration_at_two_sizes_is_two_evaluations_and_may_run_twice() -> None:
+    space, rng = Space(SPACE, SIZE), np.random.default_rng(0)
+    pending = np.array([[0.3, 0.6, 0.5]])
+    larger, same = np.array([0.3, 0.6, 0.8]), pending[0]
+    np.testing.assert_array_equal(apart(space, larger, pending, rng), larger)
+    moved = apart(space, same, pending, rng)
+    assert np.abs(moved - same)[:2].max() >= DISTANCE
+    assert moved[2] == pytest.approx(same[2])
+
+
+def test_a_trial_that_no_worker_could_begin_with_cost_nobody_knows_what() -> None:
+    class Closed(Executor):
+        """Takes nothing."""
+
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            raise OSError("closed for today")
+
+    storage = MemoryStorage()
+    with pytest.raises(RuntimeError, match="closed for today"):
+        minimize(bowl, max_trials=1, executor=Closed(), workers=1, storage=storage)
+    with Study(SPACE, SIZE, strategy="random", storage=storage) as study:
+        assert [(trial.status, trial.cost) for trial in study.trials] == [("lost", 0.0)]
 
 
 @pytest.mark.parametrize("strategy", ["fabolas", "mtbo", "ei", "random", "hyperband"])

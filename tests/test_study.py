@@ -115,6 +115,8 @@ def test_without_a_cost_the_time_since_it_was_handed_out_counts() -> None:
         clock.now += 3.0
         assert s.tell(first, 0.5).cost == pytest.approx(5.25)
         assert s.fail(second, "boom").cost == pytest.approx(3.0)
+        assert s.fail(s.ask(), "died before it began", cost=0.0).cost == 0.0  # nobody knows
+        assert s.lose(s.ask(), "not taken", cost=0.0).cost == 0.0
         assert s.tell(s.ask(), 0.5).cost == pytest.approx(1e-6)  # the clock stood still
 
 

@@ -73,16 +73,17 @@ class Loop:
     def __call__(self, progress: bool) -> Result:
         """Run to the end of the budget, of the user's patience, or of a row of failures."""
         study = self._study
-        with reporting(progress, self._budget, self._by_clock) as report:
+        with (
+            reporting(progress, self._budget, self._by_clock) as report,
+            _interrupts(lambda: self._finish(report), self._stop),
+        ):
             try:
-                with _interrupts(lambda: self._finish(report), self._stop):
-                    self._update(report)
-                    while self._step(report):
-                        pass
-                    self._update(report)
+                self._update(report)
+                while self._step(report):
+                    pass
             except KeyboardInterrupt:
                 self._abandon()
-                self._update(report)
+            self._update(report)
         if self._why is not None:
             self._give_up(self._why)
         return Result(
@@ -174,14 +175,14 @@ class Loop:
                 self._study.withdraw(suggestion)
 
     def _tell(self, ended: Ended) -> None:
-        study, cost = self._study, max(ended.cost, RESOLUTION)
+        study = self._study
         if ended.status == "complete":
             assert ended.loss is not None
-            study.tell(ended.id, ended.loss, cost, ended.info)
+            study.tell(ended.id, ended.loss, max(ended.cost, RESOLUTION), ended.info)
         elif ended.status == "failed":
-            study.fail(ended.id, ended.error or "", cost)
+            study.fail(ended.id, ended.error or "", ended.cost)
         else:
-            study.lose(ended.id, ended.error or "", cost)
+            study.lose(ended.id, ended.error or "", ended.cost)
         if ended.fatal and self._why is None:
             self._why = f"no trial can be run any more, so the run has ended; the record stays: {ended.error}"
         self._failures = self._failures + 1 if ended.status == "failed" else 0
@@ -204,6 +205,7 @@ class Loop:
 
     def _abandon(self) -> None:
         """Stop now: what waits is taken back, what runs is lost."""
+        self._inside = False  # the third Ctrl-C may have come before that was said
         self._stopping = True
         self._withdraw_what_waits()
         self._place.close()
@@ -275,21 +277,19 @@ class Loop:
 
 @contextmanager
 def _interrupts(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C calls ``first``, the next one ``second``, and further ones do what they do elsewhere.
+    """The first Ctrl-C calls ``first``, and each further one ``second``.
 
-    They can only be caught in the main thread, and a handler of the user's own is not replaced.
+    So an impatient third one does not disturb what the second has set going. They can only be caught in the main
+    thread, and a handler of the user's own is not replaced.
     """
     usual = threading.current_thread() is threading.main_thread()
     if not usual or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    calls = [first, second]
+    calls = [first]
 
     def handler(number: int, frame: FrameType | None) -> None:
-        call = calls.pop(0)
-        if not calls:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        call()
+        (calls.pop() if calls else second)()
 
     signal.signal(signal.SIGINT, handler)
     try:

@@ -268,19 +268,18 @@ class Study:
         Args:
             suggestion: What ``ask`` gave, or its id.
             reason: What happened, in words or as an exception, whose traceback is kept.
-            cost: Seconds until it failed; None takes the time since it was begun with.
+            cost: Seconds until it failed, 0 if nobody knows; None takes the time since it was begun with.
 
         Raises:
-            ValueError: If the suggestion is unknown or has ended, or the cost is not > 0.
+            ValueError: If the suggestion is unknown or has ended, or the cost is not >= 0.
         """
         now = self._clock()
         own = self._find(suggestion)
         error = (
             "".join(traceback.format_exception(reason)) if isinstance(reason, BaseException) else str(reason)
         )
-        return self._end(
-            Trial(own, "failed", None, self._cost(own, cost, now), error=error or "no reason given")
-        )
+        seconds = 0.0 if cost == 0 else self._cost(own, cost, now)
+        return self._end(Trial(own, "failed", None, seconds, error=error or "no reason given"))
 
     def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
         """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
@@ -288,14 +287,14 @@ class Study:
         Args:
             suggestion: What ``ask`` gave, or its id.
             reason: Why, in words.
-            cost: Seconds until it was given up; None takes the time since it was begun with, 0 if nobody had.
+            cost: Seconds until it was given up, 0 if nobody knows; None takes the time since it was begun with.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended.
         """
         now = self._clock()
         own = self._find(suggestion)
-        seconds = self._cost(own, cost, now) if own.id in self._begun else 0.0
+        seconds = self._cost(own, cost, now) if own.id in self._begun and cost != 0 else 0.0
         return self._end(Trial(own, "lost", None, seconds, error=reason))
 
     def incumbent(self) -> Incumbent | None:

@@ -16,6 +16,9 @@ def apart(space: Space, point: Array, pending: Array, rng: np.random.Generator) 
     nothing to learn anywhere else. Only the configuration is moved, ever further until that helps; where it does
     not help, because the space is small and discrete, the point stays.
 
+    The distance is that of whole points: one configuration at two fidelities is two evaluations, and each of them
+    says something that the other does not, so both may be under way.
+
     Args:
         space: What the points are of.
         point: (d + f,).
