@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -114,6 +115,27 @@ def test_appending_makes_a_new_history_with_the_arrays_in_order_of_ending() -> N
     assert history.spent == pytest.approx(8.1)
     with pytest.raises(ValueError, match="read-only"):
         history.losses[0] = 0.0
+
+
+def test_an_appended_history_takes_over_what_is_known_and_works_out_the_same() -> None:
+    late = [replace(failed(1), elapsed=3.0), replace(failed(2), status="lost", elapsed=4.5)]
+    trials = (complete(0, 0.5), *late, complete(3, 0.25, cost=4.0, thinking=0.1))
+    names = ("points", "losses", "costs", "failed", "lost", "complete", "thinking", "efforts")
+    grown = History()
+    for trial in trials:
+        for name in (*names, "spent", "elapsed"):
+            getattr(grown, name)  # is worked out, so that the next one takes it over
+        grown = grown.append(trial)
+    assert set(names) <= vars(grown).keys()
+    whole = History(trials)
+    for name in names:
+        mine, expected = getattr(grown, name), getattr(whole, name)
+        np.testing.assert_array_equal(mine, expected)
+        assert mine.dtype == expected.dtype
+        assert not mine.flags.writeable
+    assert (grown.spent, grown.elapsed, grown) == (whole.spent, whole.elapsed, whole)
+    with pytest.raises(ValueError, match=r"ends once, got several trials for \[2\]"):
+        grown.append(trials[2])
 
 
 def test_an_empty_history_has_empty_arrays_and_no_overhead() -> None:

@@ -1,7 +1,7 @@
 """What was suggested and what came of it: frozen records, and the same as arrays for the models."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -183,63 +183,86 @@ class History:
         return len(self.trials)
 
     def append(self, trial: Trial) -> "History":
-        """A new history that ends with this trial."""
-        return History((*self.trials, trial))
+        """A new history that ends with this trial; what is known of the others is taken over, not worked out anew.
+
+        Raises:
+            ValueError: If its suggestion has ended before, or its point is of another length.
+        """
+        trials = (*self.trials, trial)
+        if not self.trials or trial.id in self._ids or trial.suggestion.point.size != self.points.shape[1]:
+            return History(trials)  # which checks them all, and says what is wrong
+        longer = object.__new__(History)
+        longer.__dict__.update(trials=trials, _ids=self._ids | {trial.id})
+        for name in _ENTRIES.keys() & self.__dict__.keys():
+            column = self.__dict__[name]
+            last = np.array([_ENTRIES[name](trial)], dtype=column.dtype)
+            longer.__dict__[name] = _read_only(np.concatenate([column, last]))
+        return longer
+
+    def _column(self, name: str, dtype: type = float) -> Any:
+        return _read_only(np.array([_ENTRIES[name](trial) for trial in self.trials], dtype=dtype))
+
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset(trial.id for trial in self.trials)
+
+    @cached_property
+    def _stamps(self) -> Array:
+        stamps: Array = self._column("_stamps")
+        return stamps
 
     @cached_property
     def points(self) -> Array:
         """(n, d + f) Where each trial was, in the unit cube."""
-        if not self.trials:
-            return _read_only(np.empty((0, 0)))
-        return _read_only(np.stack([trial.suggestion.point for trial in self.trials]))
+        points: Array = self._column("points") if self.trials else _read_only(np.empty((0, 0)))
+        return points
 
     @cached_property
     def losses(self) -> Array:
         """(n,) The losses, NaN where there is none."""
-        return _read_only(
-            np.array([math.nan if t.loss is None else t.loss for t in self.trials], dtype=float)
-        )
+        losses: Array = self._column("losses")
+        return losses
 
     @cached_property
     def costs(self) -> Array:
         """(n,) Seconds each evaluation took; 0 where a failed one took nobody knows how long."""
-        return _read_only(np.array([trial.cost for trial in self.trials], dtype=float))
+        costs: Array = self._column("costs")
+        return costs
 
     @cached_property
     def failed(self) -> BoolArray:
         """(n,) Whether the trial failed."""
-        flags = np.array([trial.status == "failed" for trial in self.trials], dtype=bool)
-        flags.flags.writeable = False
-        return flags
+        failed: BoolArray = self._column("failed", bool)
+        return failed
 
     @cached_property
     def lost(self) -> BoolArray:
         """(n,) Whether the trial was lost."""
-        flags = np.array([trial.status == "lost" for trial in self.trials], dtype=bool)
-        flags.flags.writeable = False
-        return flags
+        lost: BoolArray = self._column("lost", bool)
+        return lost
 
     @cached_property
     def complete(self) -> BoolArray:
         """(n,) Whether there is a loss."""
-        flags = ~(self.failed | self.lost)
-        flags.flags.writeable = False
-        return flags
+        complete: BoolArray = self._column("complete", bool)
+        return complete
 
     @cached_property
     def thinking(self) -> Array:
         """(n,) Seconds it took to decide each trial."""
-        return _read_only(np.array([trial.suggestion.thinking for trial in self.trials], dtype=float))
+        thinking: Array = self._column("thinking")
+        return thinking
 
     @cached_property
     def efforts(self) -> Array:
         """(n,) Share of the full effort that went into each decision."""
-        return _read_only(np.array([trial.suggestion.effort for trial in self.trials], dtype=float))
+        efforts: Array = self._column("efforts")
+        return efforts
 
     @cached_property
     def spent(self) -> float:
         """Seconds the record accounts for: all evaluations and all thinking."""
-        return math.fsum(self.costs) + math.fsum(self.thinking)
+        return math.fsum(self.costs.tolist()) + math.fsum(self.thinking.tolist())
 
     @cached_property
     def elapsed(self) -> float:
@@ -247,14 +270,28 @@ class History:
 
         Trials that ran side by side say themselves how late it was when they ended.
         """
-        told = [i for i, trial in enumerate(self.trials) if trial.elapsed is not None]
-        after = told[-1] + 1 if told else 0
-        until = self.trials[told[-1]].elapsed if told else 0.0
-        return (until or 0.0) + (math.fsum(self.costs[after:]) + math.fsum(self.thinking[after:]))
+        told = np.flatnonzero(~np.isnan(self._stamps))
+        after = int(told[-1]) + 1 if len(told) else 0
+        until = float(self._stamps[told[-1]]) if len(told) else 0.0
+        return until + (math.fsum(self.costs[after:].tolist()) + math.fsum(self.thinking[after:].tolist()))
 
     def overhead(self, last: int = 5) -> float:
         """Median thinking time of the last suggestions in seconds, 0.0 before the first."""
         return float(np.median(self.thinking[-last:])) if self.trials else 0.0
+
+
+# What each trial contributes to each array of a history.
+_ENTRIES: dict[str, Callable[[Trial], Any]] = {
+    "points": lambda trial: trial.suggestion.point,
+    "losses": lambda trial: math.nan if trial.loss is None else trial.loss,
+    "costs": lambda trial: trial.cost,
+    "failed": lambda trial: trial.status == "failed",
+    "lost": lambda trial: trial.status == "lost",
+    "complete": lambda trial: trial.status == "complete",
+    "thinking": lambda trial: trial.suggestion.thinking,
+    "efforts": lambda trial: trial.suggestion.effort,
+    "_stamps": lambda trial: math.nan if trial.elapsed is None else trial.elapsed,
+}
 
 
 def as_loss(value: object) -> float:
@@ -360,9 +397,10 @@ def _frozen_point(point: Array) -> Array:
     point = np.array(point, dtype=float)
     if point.ndim != 1 or not bool(np.isfinite(point).all()):
         raise ValueError(f"a point must be (d + f,) finite numbers, got shape {point.shape}: {point}")
-    return _read_only(point)
+    frozen: Array = _read_only(point)
+    return frozen
 
 
-def _read_only(array: Array) -> Array:
+def _read_only(array: Any) -> Any:
     array.flags.writeable = False
     return array

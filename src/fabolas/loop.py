@@ -58,6 +58,7 @@ class Loop:
         self._ended = len(study.trials)
         self._worked = float(study.history.costs.sum())
         self._uncounted = (self._used, self._ended) if fresh_budget else (0.0, 0)
+        self._shown = True
         self._stopping = False
         self._failures = 0
         self._why: str | None = None  # the run ends before its budget does
@@ -72,7 +73,7 @@ class Loop:
 
     def __call__(self, progress: bool) -> Result:
         """Run to the end of the budget, of the user's patience, or of a row of failures."""
-        study = self._study
+        study, self._shown = self._study, progress
         with (
             reporting(progress, self._budget, self._by_clock) as report,
             _interrupts(lambda: self._finish(report), self._stop),
@@ -263,6 +264,10 @@ class Loop:
         self._report(report)
 
     def _report(self, report: Report) -> None:
+        if (
+            not self._shown
+        ):  # a snapshot looks at every trial, which with thousands of short ones is most of a step
+            return
         study = self._study
         news = Snapshot.of(
             study.space,

@@ -111,7 +111,7 @@ class Study:
     @property
     def thinking(self) -> float:
         """Seconds of thinking, with what the next suggestion's record will contain already."""
-        recorded = sum(self.history.thinking) + sum(s.thinking for s in self._pending.values())
+        recorded = sum(self.history.thinking.tolist()) + sum(s.thinking for s in self._pending.values())
         return float(recorded) + (self._unrecorded if self._overhead is None else 0.0)
 
     @property
