@@ -21,6 +21,7 @@ from fabolas.budget import Budget
 from fabolas.loop import Loop
 from fabolas.storage import MemoryStorage
 from fabolas.strategies.apart import DISTANCE, apart
+from fabolas.strategies.random import Random
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SIZE = {"size": (10, 1000)}
@@ -283,6 +284,35 @@ def test_ctrl_c_twice_stops_now_and_loses_nothing_that_was_measured(tmp_path: Pa
     assert process.returncode == 0
     assert out.strip() == "['lost', 'lost']"
     assert all(0 < cost < 60 and elapsed is not None for _, elapsed, cost in outcomes(tmp_path))
+
+
+def test_when_a_trial_began_is_recorded_as_it_was_and_not_when_there_was_time_to_hear_of_it() -> None:
+    class Slow(Random):
+        """Thinks while the workers begin."""
+
+        def suggest(self, *arguments: Any, **named: Any) -> Any:
+            time.sleep(0.1)
+            return super().suggest(*arguments, **named)
+
+    class Diary(MemoryStorage):
+        """Shows what it is told of starts."""
+
+        def add_start(self, number: int, started: float) -> None:
+            begun[number] = started
+            super().add_start(number, started)
+
+    begun: dict[int, float] = {}
+    space = Space(SPACE, SIZE)
+    with ThreadPoolExecutor(2) as executor:
+        result = minimize(
+            lambda config, size: Outcome(0.5, info={"called": time.time()}),
+            strategy=Slow(space),
+            storage=Diary(),
+            max_trials=4,
+            executor=executor,
+        )
+    for trial in result.trials:
+        assert begun[trial.id] <= trial.info["called"]
 
 
 def test_a_killed_run_of_several_workers_goes_on_and_counts_its_time_once(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ class Loop:
             timeout = self._until_the_end() if self._study.pending else 0.0
         while (event := self._next(timeout)) is not None:
             if isinstance(event, Started):
-                self._study.start(event.id)
+                self._study.start(event.id, event.at)
                 self._report(report)
             else:
                 self._tell(event)
@@ -213,7 +213,7 @@ class Loop:
         while self._study.pending and (event := self._place.next(0.0)):
             # What has happened by now is kept, and what was stopped with the time it took.
             if isinstance(event, Started):
-                self._study.start(event.id)
+                self._study.start(event.id, event.at)
             else:
                 self._tell(event if event.status != "lost" else replace(event, error=_INTERRUPTED))
         for suggestion in self._study.pending:

@@ -193,15 +193,19 @@ class Study:
             self._begun[number] = self._clock()
         return replace(suggestion)
 
-    def start(self, suggestion: Suggestion | int) -> None:
+    def start(self, suggestion: Suggestion | int, at: float | None = None) -> None:
         """Record that somebody begins with a suggestion that was asked for with ``queued=True``.
+
+        Args:
+            suggestion: What ``ask`` gave, or its id.
+            at: When that was, in seconds since the epoch; None for now.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended.
         """
         own = self._find(suggestion)
         with self._thinking():
-            self._storage.add_start(own.id, time.time())
+            self._storage.add_start(own.id, time.time() if at is None else at)
         self._begun[own.id] = self._clock()
         self._before.pop(own.id, None)
 
@@ -412,7 +416,8 @@ class Study:
 def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:
     """Nobody knows when the process died: a trial ran no longer than expected, nor than since it was begun with."""
     if started is None:
-        return Trial(suggestion, "lost", None, 0.0, error="the process ended before it was begun with")
+        reason = "the process ended before anybody was known to have begun with it"
+        return Trial(suggestion, "lost", None, 0.0, error=reason)
     expected = typical if suggestion.predicted_cost is None else suggestion.predicted_cost
     cost = min(expected, max(now - started, 0.0))
     reason = "the study was closed, or its process ended, before an outcome was told"

@@ -1,5 +1,6 @@
 """What goes to a place where trials run, what comes back, and what such a place can do."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -28,9 +29,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Started:
-    """A worker has begun with a job."""
+    """A worker has begun with a job.
+
+    Attributes:
+        id: The job's number.
+        at: When, in seconds since the epoch; whoever hears of it may have been busy for a while.
+    """
 
     id: int
+    at: float = field(default_factory=time.time, compare=False)
 
 
 @dataclass(frozen=True)

@@ -92,13 +92,15 @@ class Pool:
 
     def _serve(self, slot: Slot) -> None:
         while (job := self._take()) is not None:
-            started = partial(self._events.put, Started(job.id))
             try:
-                self._events.put(slot.run(job, started))
+                self._events.put(slot.run(job, partial(self._begin, job)))
             except BaseException:  # noqa: BLE001 - whoever waits would wait for ever
                 reason = f"the slot it ran in broke down:\n{traceback.format_exc()}"
                 self._events.put(Ended(job.id, "lost", error=reason, fatal=True))
         slot.close()
+
+    def _begin(self, job: Job) -> None:
+        self._events.put(Started(job.id))
 
     def _take(self) -> Job | None:
         with self._changed:
