@@ -22,7 +22,7 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _FINALE = 1 / 3  # of a time budget, in which candidates that may be the best are run on all the rows first
-_AT_FULL_SIZE = 1.0  # seconds on all the rows for each second below: what few rows cannot tell is known soon
+_NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
 
@@ -43,11 +43,20 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class _Contender:
-    """The configuration that most deserves a run on all the rows, None if none does; and what such a run takes."""
+class _Step:
+    """What most deserves a run on more rows than the search would choose.
 
-    config: dict[str, Any] | None
-    seconds: float
+    Attributes:
+        config: A configuration; None if there is none that may be the best.
+        size: Rows to run it on: all of them, or half the way there if nothing near was ever run.
+        seconds: What that is predicted to take.
+        full: What a run of it on all the rows is predicted to take.
+    """
+
+    config: dict[str, Any] | None = None
+    size: int = 0
+    seconds: float = 0.0
+    full: float = 0.0
 
 
 class Loop:
@@ -88,9 +97,9 @@ class Loop:
             if trial.status != "lost"
         }
         self._before = len(study.trials)
-        self._contender = _Contender(None, 0.0)
+        self._step = _Step()
         self._look_again = 0.0
-        self._last_full = 0.0  # when the last run on all the rows ended
+        self._last_step = 0.0  # when the last of these ended
         self._incumbent: Incumbent | None = None
         self.trajectory: list[tuple[float, Incumbent]] = []
 
@@ -130,30 +139,45 @@ class Loop:
         """What to run next; None at the end."""
         seconds, trials = self._left()
         over = seconds <= 0 or trials <= 0 or self._exhausted()
-        if self._ending.verify and (over or self._is_time_to_verify(seconds, trials)):
-            if over or self._contender.config is not None:
-                self._look()  # what was told since the last look may have settled it
-            seconds, _ = self._left()
-            config, price = self._contender.config, self._contender.seconds
-            wanted = self._must_verify() or (not over and price <= seconds)
-            if config is not None and wanted:
-                return self._study.request(config)
+        if self._ending.verify and len(self._study.trials):
+            suggestion = self._verification(seconds, trials, over)
+            if suggestion is not None:
+                return suggestion
         if over:
             return self._at_least_one()
         keep = self._reserve() if self._ending.verify else 0.0
         spare = seconds - keep if seconds > keep else seconds
         return self._study.ask(remaining=None if math.isinf(spare) else spare)
 
-    def _is_time_to_verify(self, seconds: float, trials: float) -> bool:
-        if not len(self._study.trials):
-            return False
+    def _verification(self, seconds: float, trials: float, over: bool) -> Suggestion | None:
+        """A run of what may be the best on more rows, if it is time for one and the budget has it."""
         if self._clock() >= self._look_again:
             self._look()
-        if self._budget.seconds is not None:
-            due = self.elapsed() - self._last_full >= self._contender.seconds / _AT_FULL_SIZE
-            if due or seconds <= max(_FINALE * self._budget.seconds, self._reserve()):
-                return True
-        return trials <= min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
+        final = over or self._is_final(seconds, trials)
+        if not final and not self._is_due(seconds):
+            return None
+        if over or self._step.config is not None:
+            self._look()  # what was told since the last look may have settled it
+        step, (seconds, _) = self._step, self._left()
+        if step.config is None:
+            return None
+        if not final:
+            return (
+                self._study.request(step.config, self._fidelity(step.size)) if self._is_due(seconds) else None
+            )
+        wanted = self._must_verify() or (not over and step.full <= seconds)
+        return self._study.request(step.config) if wanted else None
+
+    def _is_due(self, seconds: float) -> bool:
+        """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
+        if self._budget.seconds is None or self._step.config is None:
+            return False
+        passed = self.elapsed() - self._last_step
+        return passed >= self._step.seconds and self._step.seconds + self._step.full <= seconds
+
+    def _is_final(self, seconds: float, trials: float) -> bool:
+        finale = 0.0 if self._budget.seconds is None else max(_FINALE * self._budget.seconds, self._reserve())
+        return seconds <= finale or trials <= min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
 
     def _at_least_one(self) -> Suggestion | None:
         """A continued study whose budget is used up runs its answer once more, so that there is one to refit."""
@@ -174,7 +198,7 @@ class Loop:
         """Seconds kept for a run of the best on all the rows; with the last training half of the budget at most."""
         seconds = self._budget.seconds
         most = math.inf if seconds is None else (1 - _SEARCHED) * seconds / (1 + self._ending.refit)
-        return min(self._contender.seconds, most)
+        return min(self._step.full, most)
 
     def _try(self, suggestion: Suggestion) -> None:
         try:
@@ -184,8 +208,8 @@ class Loop:
             raise
         cost, score = max(row.seconds, RESOLUTION), row.score(self._loss.metric)
         self.rows[suggestion.id] = row
-        if row.size == self._full:
-            self._last_full = self.elapsed()
+        if suggestion.origin == "request" or row.size == self._full:
+            self._last_step = self.elapsed()
         if math.isfinite(score):
             self._study.tell(suggestion, self._loss.of(score), cost, row.info())
             return
@@ -225,13 +249,13 @@ class Loop:
         history = self._study.history
         if history.complete.any():
             self._incumbent = self._study.incumbent()
-            self._contender = self._contend()
+            self._step = self._climb()
             if self._incumbent is not None:
                 self.trajectory.append((self.elapsed(), self._incumbent))
         now = self._clock()
         self._look_again = now + _PATIENCE * (now - start)
 
-    def _contend(self) -> _Contender:
+    def _climb(self) -> _Step:
         """The incumbent if it is unverified; else the unverified one that may be better by most, if one may be."""
         history, space = self._study.history, self._study.space
         points = history.points[history.complete].copy()
@@ -245,9 +269,22 @@ class Loop:
             hoped = np.where(verified, np.inf, forecast.losses - forecast.stds)
             best = int(np.argmin(hoped))
             if not hoped[best] < forecast.losses[verified].min():
-                return _Contender(None, float(forecast.seconds[best]))
+                return _Step(full=float(forecast.seconds[best]))
         config, _ = space.decode(targets[best])
-        return _Contender(config, float(forecast.seconds[best]))
+        return self._towards(config, float(forecast.seconds[best]))
+
+    def _towards(self, config: dict[str, Any], full: float) -> _Step:
+        """A run on all the rows, or half the way there: what that would cost is a guess at first."""
+        largest = max(row.size for row in self.rows.values() if row.folds)
+        if _NEAR * largest >= self._full:
+            return _Step(config, self._full, full, full)
+        size = round(math.sqrt(largest * self._full))
+        history, point = self._study.history, self._study.space.encode(config, self._fidelity(size))
+        forecast = cast(ModelBased, self._study.strategy).forecast(history, point[None])
+        return _Step(config, size, float(forecast.seconds[0]), full)
+
+    def _fidelity(self, size: int) -> dict[str, int]:
+        return dict.fromkeys(self._study.space.fidelities, size)
 
     def _report(self, report: Report) -> None:
         study = self._study
