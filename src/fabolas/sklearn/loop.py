@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -51,12 +51,14 @@ class _Step:
         size: Rows to run it on: all of them, or half the way there if nothing near was ever run.
         seconds: What that is predicted to take.
         full: What a run of it on all the rows is predicted to take.
+        incumbent: Whether it is the incumbent.
     """
 
     config: dict[str, Any] | None = None
     size: int = 0
     seconds: float = 0.0
     full: float = 0.0
+    incumbent: bool = False
 
 
 class Loop:
@@ -100,6 +102,7 @@ class Loop:
         self._step = _Step()
         self._look_again = 0.0
         self._last_step = 0.0  # when the last of these ended
+        self._late = False  # whether one was begun that would not fit into the budget
         self._incumbent: Incumbent | None = None
         self.trajectory: list[tuple[float, Incumbent]] = []
 
@@ -165,8 +168,12 @@ class Loop:
             return (
                 self._study.request(step.config, self._fidelity(step.size)) if self._is_due(seconds) else None
             )
-        wanted = self._must_verify() or (not over and step.full <= seconds)
-        return self._study.request(step.config) if wanted else None
+        if step.full <= seconds and not over:
+            return self._study.request(step.config)
+        # The incumbent is run on all the rows before the end even if that is late, but only once.
+        late = self._must_verify() or (step.incumbent and not self._late and trials > 0)
+        self._late = self._late or late
+        return self._study.request(step.config) if late else None
 
     def _is_due(self, seconds: float) -> bool:
         """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
@@ -265,13 +272,14 @@ class Loop:
         tried = history.points[~history.lost]
         verified = (targets[:, None] == tried[None]).all(axis=2).any(axis=1)
         best = int(np.argmin(forecast.losses))
-        if verified[best]:
+        incumbent = not verified[best]
+        if not incumbent:
             hoped = np.where(verified, np.inf, forecast.losses - forecast.stds)
             best = int(np.argmin(hoped))
             if not hoped[best] < forecast.losses[verified].min():
                 return _Step(full=float(forecast.seconds[best]))
         config, _ = space.decode(targets[best])
-        return self._towards(config, float(forecast.seconds[best]))
+        return replace(self._towards(config, float(forecast.seconds[best])), incumbent=incumbent)
 
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
         """A run on all the rows, or half the way there: what that would cost is a guess at first."""
