@@ -75,7 +75,7 @@ class Result:
             raise ImportError(
                 "to_frame() needs pandas; install it with: pip install 'fabolas[plots]'"
             ) from error
-        return DataFrame([_row(trial) for trial in self.trials])
+        return DataFrame([row_of(trial) for trial in self.trials])
 
     def __str__(self) -> str:
         failed = sum(trial.status == "failed" for trial in self.trials)
@@ -103,7 +103,8 @@ class Result:
         return self.incumbent
 
 
-def _row(trial: Trial) -> dict[str, Any]:
+def row_of(trial: Trial) -> dict[str, Any]:
+    """A trial as one row of a table; an inactive hyperparameter has no value."""
     s = trial.suggestion
     return {
         "id": s.id,

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faults.kill import ROOT, Case, check, killed_and_resumed
+from tests.faults.kill import ROOT, TRIALS, Case, check, killed_and_resumed
 
 from fabolas.reader import read
 
@@ -18,7 +18,10 @@ from fabolas.reader import read
 def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
     strategy: str, seed: int, tmp_path: Path
 ) -> None:
-    killed_and_resumed(tmp_path, strategy, random.Random(seed), times=2)
+    case = killed_and_resumed(
+        tmp_path, strategy, random.Random(seed), times=2
+    )  # which checks after each kill
+    assert [trial.id for trial in read(case.study).trials] == list(range(TRIALS[strategy]))
 
 
 def test_of_processes_that_start_at_once_on_one_file_one_runs_and_the_others_are_told(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from fabolas.cli.errors import UserError, told
 from fabolas.history import Trial
 from fabolas.progress.snapshot import last_line
 from fabolas.reader import StudyFile, read
+from fabolas.result import row_of
 from fabolas.storage import SQLITE
 
 
@@ -92,20 +93,11 @@ def _finite(value: Any) -> Any:
 
 
 def _row(study: StudyFile, trial: Trial) -> dict[str, Any]:
-    """The names are those of ``Result.to_frame``; an inactive hyperparameter has no value."""
-    s = trial.suggestion
-    started = study.started.get(s.id)
+    """The names are those of ``Result.to_frame``, and two more; the error is its last line and comes last."""
+    row, started = row_of(trial), study.started.get(trial.id)
+    del row["error"]
     return {
-        "id": s.id,
-        "status": trial.status,
-        "loss": trial.loss,
-        "cost": trial.cost,
-        **{f"fidelity_{name}": value for name, value in s.fidelity.items()},
-        **{f"config_{name}": value for name, value in s.config.items()},
-        "thinking": s.thinking,
-        "effort": s.effort,
-        "predicted_cost": s.predicted_cost,
-        "origin": s.origin,
+        **row,
         "started": None if started is None else _utc(started),
         "info": trial.info,
         "error": last_line(trial.error) or None,
