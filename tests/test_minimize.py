@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -189,15 +188,6 @@ def test_a_run_that_never_completes_a_trial_ends_with_an_error() -> None:
         minimize(broken, max_trials=100, max_failures=4)
 
 
-@pytest.fixture
-def usual_interrupts() -> Iterator[None]:
-    """Ctrl-C as in a terminal; in the background it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("usual_interrupts")
 @pytest.mark.parametrize(("times", "last"), [(1, "complete"), (2, "lost")])
 def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_so_far(
     times: int, last: str
@@ -218,7 +208,6 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.usefixtures("usual_interrupts")
 def test_an_impatient_third_ctrl_c_does_not_cost_the_answer() -> None:
     class Impatient(MemoryStorage):
         """The user presses Ctrl-C once more while what was stopped is being recorded."""
