@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas.outputs import Output
-from fabolas.surrogate import Data, Spec, Surrogate, build, fit
+from fabolas.surrogate import Data, Spec, Surrogate, Work, build, fit
 
 RNG = np.random.default_rng(0)
 
@@ -131,6 +131,20 @@ def test_odd_losses_give_finite_predictions(losses: np.ndarray, warp: str) -> No
     predicted, std = models.loss_output.moments(mean, variance)
     assert np.isfinite(predicted).all()
     assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("vanishing", [True, False])
+def test_whether_noise_is_gone_at_the_target_is_learnt(vanishing: bool) -> None:
+    exact, points, _, costs = data(90)
+    points[:30, 1] = 1.0
+    log_share = np.log(1000.0) * (points[:, 1] - 1.0)
+    spread = 0.2 * (np.sqrt(1.0 - np.exp(0.5 * log_share)) if vanishing else 1.0)
+    noisy = loss(points[:, 0], points[:, 1]) * np.exp(spread * np.random.default_rng(5).normal(size=90))
+    work = Work(lambda p: np.log(1000.0) * (p[:, 1:] - 1.0), (np.log(1000.0),))
+    models = fitted(Data(points, noisy, costs, exact.failed), work=work, noise_by_fidelity=True)
+    at_target, small = models.loss.noise(np.array([[0.5, 1.0], [0.5, 0.0]])).mean(axis=0)
+    assert np.sqrt(small) * models.loss_output.scale == pytest.approx(0.2, rel=0.25)
+    assert at_target < 0.02 * small if vanishing else at_target > 0.5 * small
 
 
 def test_a_single_trial_is_enough_to_predict() -> None:

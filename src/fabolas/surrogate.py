@@ -89,7 +89,8 @@ class Spec:
 
     def loss_model(self) -> Model:
         """The GP prior over standardised, warped losses."""
-        noise = Noise(self.columns) if self.noise_by_fidelity else Noise()
+        by_size = self.noise_by_fidelity and self.fidelities > 0 and self.work is not None
+        noise = Noise(self._away) if by_size else Noise()
         return Model(self._kernel(self.loss, self.drift, [2.0] * self.fidelities), noise)
 
     def cost_model(self) -> Model:
@@ -105,6 +106,10 @@ class Spec:
     def log_work(self, points: Array) -> Array:
         """What is expected of log-seconds at the points up to a constant, (n,)."""
         return self.work.log_shares(points).sum(axis=1) if self.work else np.zeros(len(points))
+
+    def _away(self, points: Array) -> Array:
+        """How far from the target, (n,): 1 - sqrt(share of the target's work)."""
+        return -np.expm1(0.5 * self.log_work(points))
 
     def _kernel(self, basis: Basis, drift: bool, slopes: list[float]) -> Kernel:
         prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))

@@ -189,7 +189,8 @@ def test_cholesky_mends_what_rounding_made_indefinite() -> None:
     np.testing.assert_allclose(L @ np.swapaxes(L, 1, 2), matrices, atol=1e-10)
 
 
-def test_noise_that_depends_on_size_is_larger_on_small_subsets() -> None:
-    noise = Noise(columns=(2,))
-    variance = noise.variance(np.array([[np.log(0.01), 2.0]]), np.array([[0.1, 0.1, 0.0], [0.1, 0.1, 1.0]]))
-    np.testing.assert_allclose(variance[0], [0.01 * np.exp(2.0) + NOISE_FLOOR, 0.01 + NOISE_FLOOR])
+def test_noise_that_depends_on_the_size_is_a_share_of_itself_at_the_target() -> None:
+    noise = Noise(away=lambda points: 1.0 - points[:, 2])
+    theta = np.array([[np.log(0.01), np.log(0.2 / 0.8)]])  # a fifth remains
+    variance = noise.variance(theta, np.array([[0.1, 0.1, 0.0], [0.1, 0.1, 0.5], [0.1, 0.1, 1.0]]))
+    np.testing.assert_allclose(variance[0] - NOISE_FLOOR, [0.01, 0.006, 0.002])

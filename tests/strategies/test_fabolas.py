@@ -160,7 +160,7 @@ VARIANTS: list[dict[str, object]] = [
     {"maximizer": "cma"},
     {"warp": "none"},
     {"warp": "excess"},
-    {"noise_by_fidelity": True},
+    {"noise_by_fidelity": False},
     {"lengths": "uniform"},
     {"drift": False},
 ]

@@ -17,7 +17,7 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.acquisition.entropy import Draws, Representers
 
-_LEAST = 1e-12  # variances are of standardised outcomes
+_LEAST = 1e-9  # variances are of standardised outcomes
 
 
 def greedy(
@@ -104,6 +104,10 @@ class Outcomes:
         for column in self._columns:
             covariance -= column * column[:, j : j + 1]
         column = covariance / np.sqrt(np.maximum(self.variance[:, j : j + 1], _LEAST))
+        # No outcome explains more of another than there is (Cauchy-Schwarz), whatever rounding makes of a pivot
+        # of nearly nothing.
+        most = np.sqrt(np.maximum(self.variance, 0.0))
+        column = np.clip(column, -most, most)
         self._columns.append(column)
         self.variance = self.variance - column**2
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrsm
+from scipy.special import expit
 
 from fabolas._types import Array, BoolArray
 from fabolas.gp import priors as _priors
@@ -29,25 +30,32 @@ _BLOCK = 1 << 20  # entries of kernel matrices computed at once
 
 @dataclass(frozen=True)
 class Noise:
-    """sigma^2 with a horseshoe prior; with `columns`, sigma^2 exp(a sum_j (1 - u_j)), larger on small subsets.
+    """sigma^2 with a horseshoe prior; with `away`, sigma^2 (r + (1 - r) away), least at the target.
 
-    The second form is the heteroscedastic noise of supplement C; `a` has a Gaussian prior.
+    What the choice of a random subset adds to the noise of training is gone on all the data. The second form is the
+    heteroscedastic noise of supplement C so put; r is the logistic function of a Gaussian.
+
+    Attributes:
+        away: points (n, D) -> (n,), from 0 at the target to 1 far from it; None for the same noise everywhere.
+        prior: of log(sigma^2).
+        remaining: of log(r / (1 - r)): from hardly any noise at the target to nearly all of it.
     """
 
-    columns: tuple[int, ...] = ()
+    away: Callable[[Array], Array] | None = None
     prior: Prior = LogHorseshoe(0.1)  # Klein et al. 2017, section 3.4
-    slope: Prior = Normal(2.0, 2.0)
+    remaining: Prior = Normal(-2.0, 2.0)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        return (self.prior, self.slope) if self.columns else (self.prior,)
+        return (self.prior,) if self.away is None else (self.prior, self.remaining)
 
     def variance(self, theta: Array, points: Array) -> Array:
         """Noise variances at the points: (K, n)."""
-        exponent = np.broadcast_to(theta[:, :1], (len(theta), len(points)))
-        if self.columns:
-            exponent = exponent + theta[:, 1:2] * np.sum(1.0 - points[:, list(self.columns)], axis=1)
-        return np.exp(np.minimum(exponent, 50.0)) + NOISE_FLOOR
+        variance = np.exp(np.minimum(theta[:, :1], 50.0))
+        if self.away is None:
+            return np.broadcast_to(variance, (len(theta), len(points))) + NOISE_FLOOR
+        r = expit(theta[:, 1:2])
+        return variance * (r + (1.0 - r) * self.away(points)) + NOISE_FLOOR
 
 
 @dataclass(frozen=True)

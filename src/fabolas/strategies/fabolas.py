@@ -32,7 +32,7 @@ class Fabolas(ModelBased):
         curve: how the (warped) loss falls towards the target: `power`, linearly in log-size, a power law under
             a logarithm; or `paper`, quadratically, flat at the target.
         drift: whether smaller sizes may deviate from the paper's basis functions.
-        noise_by_fidelity: whether noise may grow towards small sizes.
+        noise_by_fidelity: whether the noise on all the data may be less than that on small subsets.
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
         checks: seconds at the target for each second below it. Once a trial at the target costs no more than
             this times what was spent since the last one, the next is there, where improvement is most likely:
@@ -55,7 +55,7 @@ class Fabolas(ModelBased):
         warp: Warp = "log",
         curve: Literal["power", "paper"] = "power",
         drift: bool = True,
-        noise_by_fidelity: bool = False,
+        noise_by_fidelity: bool = True,
         lengths: Lengths = "scaled",
         checks: float = 1.0,
         initial: int | None = None,
