@@ -83,19 +83,3 @@ def test_each_choice_is_the_best_for_its_price_given_those_before(
         joint = np.array([whole(outcomes, draws, [*chosen[:step], i]).mean() for i in left])
         added = joint - whole(outcomes, draws, chosen[:step]).mean()
         assert left[int(np.argmax(added / price[left]))] == chosen[step]
-
-
-def test_exact_outcomes_side_by_side_leave_no_more_than_there_was() -> None:
-    rng = np.random.default_rng(1)
-    model = Model(Product((Matern52((0, 0)), Amplitude())), Noise())
-    P = rng.random((12, 2))
-    theta = np.array([[0.5, 0.5, 0.1, -30.0]])  # long lengths, no noise but the floor
-    posterior = model.posterior(P, np.sin(P[:, 0]), theta)
-    representers = Representers.of(posterior, rng.random((9, 2)))
-    points = 0.5 + 1e-7 * rng.random((20, 2))  # pivots of nothing but rounding
-    outcomes = Outcomes.of(representers, Draws.of(representers, 64, rng), points)
-    before = outcomes.variance.copy()
-    for j in range(12):
-        outcomes.choose(j)
-        assert (np.abs(outcomes.variance) <= np.maximum(before, 1e-6)).all()
-    assert np.isfinite(outcomes.information).all()
