@@ -66,12 +66,15 @@ GROUPS: dict[str, dict[str, Options]] = {
         "short walks": {"effort.steps": 1},
     },
     "effort": {"0.3": {}, "full": {"effort": 1.0}, "least": {"effort": 0.0}},
+    # Not a setting: FABOLAS against the methods that use all the data, or brackets.
+    "methods": {m: {"strategy": m} for m in ("fabolas", "mtbo", "es", "ei", "hyperband", "random")},
 }
+WITHOUT_MODELS = ("hyperband", "random")
 DEFAULTS: Options = {
     name: parameter.default
     for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
     if parameter.default is not inspect.Parameter.empty
-}
+} | {"strategy": "fabolas"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ FAMILIES: dict[str, Family] = {
     "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 10.0),
     "misleading": Family(synthetic.misleading, 10.0),
 }
-CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)  # in full trainings
+CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0)  # in full trainings
 JOURNAL = Path(".cache/settings.jsonl")
 
 
@@ -103,30 +106,40 @@ class Job:
     effort: float
     overhead: float
     max_trials: int
+    trainings: float | None = None  # instead of the family's budget
+
+    @property
+    def budget(self) -> float:
+        """In full trainings."""
+        return FAMILIES[self.family].budget if self.trainings is None else self.trainings
 
     @property
     def key(self) -> str:
         """What identifies the run in the journal: all that it depends on except the code."""
         differing = {name: v for name, v in self.options.items() if v != DEFAULTS.get(name)}
-        return json.dumps([self.family, {"effort": self.effort} | differing, self.seed, self.overhead])
+        run = [self.family, {"effort": self.effort} | differing, self.seed, self.overhead, self.max_trials]
+        return json.dumps([*run, self.budget])
 
     def __call__(self) -> dict[str, Any]:
         """The regret at each checkpoint and how the time was used."""
-        family = FAMILIES[self.family]
-        problem = family.make(self.seed)
+        problem = FAMILIES[self.family].make(self.seed)
         hidden = {name: value for name, value in self.options.items() if "." in name}
         options = {"effort": self.effort} | {n: v for n, v in self.options.items() if n not in hidden}
+        strategy = options.pop("strategy", "fabolas")
+        if strategy in WITHOUT_MODELS:
+            del options["effort"]
         with changed(hidden):
             run = simulate(
                 problem,
+                strategy,
                 seed=self.seed,
-                time_budget=family.budget * problem.full_cost,
+                time_budget=self.budget * problem.full_cost,
                 max_trials=self.max_trials,
                 overhead=self.overhead,
                 **options,
             )
         return {
-            "regret": [run.regret_at(c * problem.full_cost) for c in CHECKPOINTS if c <= family.budget],
+            "regret": [run.regret_at(c * problem.full_cost) for c in CHECKPOINTS if c <= self.budget],
             "trials": len(run.time),
             "end": run.time[-1] / problem.full_cost,
             "median_size": float(np.median(run.size)),
@@ -156,7 +169,7 @@ def finished() -> dict[str, dict[str, Any]]:
 
 def jobs_of(arguments: argparse.Namespace, group: str, family: str) -> dict[str, list[Job]]:
     """Variant -> its jobs, one a seed."""
-    fixed = (arguments.effort, arguments.overhead, arguments.max_trials)
+    fixed = (arguments.effort, arguments.overhead, arguments.max_trials, arguments.trainings)
     return {
         name: [Job(family, options, seed, *fixed) for seed in range(arguments.seeds)]
         for name, options in GROUPS[group].items()
@@ -224,7 +237,8 @@ def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
             if not shared:
                 continue
             regrets = [[done[jobs[s].key]["regret"] for s in shared] for jobs in variants.values()]
-            checkpoints = tuple(c for c in CHECKPOINTS if c <= FAMILIES[family].budget)
+            budget = next(iter(variants.values()))[0].budget
+            checkpoints = tuple(c for c in CHECKPOINTS if c <= budget)
             yield Comparison(group, family, tuple(variants), checkpoints, np.array(regrets))
 
 
@@ -277,6 +291,7 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=0.3, help="of each suggestion, from 0 to 1")
     parser.add_argument("--overhead", type=float, default=0.1, help="seconds of thinking a trial counts for")
     parser.add_argument("--max-trials", type=int, default=80)
+    parser.add_argument("--trainings", type=float, help="of the budget, instead of each problem's own")
     arguments = parser.parse_args()
     {"run": run, "table": table, "markdown": markdown}[arguments.action](arguments)
 
