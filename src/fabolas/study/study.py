@@ -1,31 +1,27 @@
-"""Ask and tell: the one place where a strategy meets a clock, a seed and a storage."""
+"""The study itself: ask, tell and the incumbent."""
 
-import operator
 import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fabolas._types import Array
-from fabolas.execution import RESOLUTION
-from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_cost, as_info
+from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
 from fabolas.space import Fidelity, Space
-from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
+from fabolas.storage import Identity, Storage
 from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.apart import apart
+from fabolas.study.opening import check_overhead, check_seed, left_behind, storage_of
+from fabolas.study.pending import Pending, revived
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
-
-LATE = "late:"  # origin of a trial that was told after it had been given up, with the number it had
 
 
 class Study:
@@ -67,28 +63,26 @@ class Study:
     ) -> None:
         self.space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
         self.strategy = make(strategy, self.space, **options)
-        self._overhead = _check_overhead(overhead)
+        self._overhead = check_overhead(overhead)
         self._clock = clock
         self._unrecorded = 0.0
-        given = None if seed is None else _check_seed(seed)
+        given = None if seed is None else check_seed(seed)
         drawn = secrets.randbits(32) if given is None else given
         identity = Identity(self.space, self.strategy.name, options, drawn, seed_given=given is not None)
-        self._storage = _storage_of(storage)
+        self._storage = storage_of(storage)
         record = self._storage.open(identity)
         self.closed = False
         try:
             self.seed = record.seed
             self.history = History(record.trials)
             self._next_id = len(record.suggestions)
-            self._pending: dict[int, Suggestion] = {}
-            self._begun: dict[int, float] = {}
-            self._before: dict[
-                int, dict[str, Array]
-            ] = {}  # the strategy's state before each queued suggestion
+            self._pending = Pending()
             self.elapsed_by: Callable[[], float] | None = None
             if record.state is not None:
                 self.strategy.restore(record.state)
-            self._lose_all(record)
+            for trial in left_behind(record, time.time()):
+                self._pending.add(trial.suggestion)
+                self._end(trial)
         except BaseException:
             self.close()
             raise
@@ -101,23 +95,23 @@ class Study:
     @property
     def pending(self) -> tuple[Suggestion, ...]:
         """Suggestions handed out and not yet told or failed."""
-        return tuple(self._pending.values())
+        return self._pending.all
 
     @property
     def running(self) -> tuple[Suggestion, ...]:
         """Pending suggestions that somebody has begun with."""
-        return tuple(s for s in self._pending.values() if s.id in self._begun)
+        return self._pending.running
 
     @property
     def thinking(self) -> float:
         """Seconds of thinking, with what the next suggestion's record will contain already."""
-        recorded = sum(self.history.thinking.tolist()) + sum(s.thinking for s in self._pending.values())
+        recorded = sum(self.history.thinking.tolist()) + self._pending.thinking
         return float(recorded) + (self._unrecorded if self._overhead is None else 0.0)
 
     @property
     def spent(self) -> float:
         """Seconds the record accounts for: evaluations and thinking, pending suggestions' thinking too."""
-        return self.history.spent + sum(s.thinking for s in self._pending.values())
+        return self.history.spent + self._pending.thinking
 
     @property
     def elapsed(self) -> float:
@@ -126,7 +120,7 @@ class Study:
         Those who run them so set ``elapsed_by`` to a function that says how many seconds the study has used by the
         clock; it is recorded with each trial.
         """
-        return self.history.elapsed + sum(s.thinking for s in self._pending.values())
+        return self.history.elapsed + self._pending.thinking
 
     def ask(self, *, remaining: float | None = None, queued: bool = False) -> Suggestion:
         """The next configuration to evaluate, and at which fidelity.
@@ -185,12 +179,12 @@ class Study:
             self.strategy.restore(before)
             raise
         self._unrecorded -= thinking
-        self._pending[number] = suggestion
+        self._pending.add(suggestion)
         self._next_id += 1
         if queued:
-            self._before[number] = before
+            self._pending.queue(number, before)
         else:
-            self._begun[number] = self._clock()
+            self._pending.begin(number, self._clock())
         return replace(suggestion)
 
     def start(self, suggestion: Suggestion | int, at: float | None = None) -> None:
@@ -206,8 +200,7 @@ class Study:
         own = self._find(suggestion)
         with self._thinking():
             self._storage.add_start(own.id, time.time() if at is None else at)
-        self._begun[own.id] = self._clock()
-        self._before.pop(own.id, None)
+        self._pending.begin(own.id, self._clock())
 
     def withdraw(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
@@ -216,15 +209,10 @@ class Study:
             ValueError: If it is not the last one, was begun with, or has ended.
         """
         own = self._find(suggestion)
-        if own.id != self._next_id - 1 or own.id not in self._before:
-            raise ValueError(
-                f"only the last suggestion can be withdrawn, and only before it is begun with, got {own.id}; "
-                "lose it instead"
-            )
-        before = self._before[own.id]
+        before = self._pending.before(own.id, last=self._next_id - 1)
         self._storage.remove_suggestion(own.id, before)
         self.strategy.restore(before)
-        del self._pending[own.id], self._before[own.id]
+        self._pending.remove(own.id)
         self._next_id -= 1
         self._unrecorded += own.thinking if self._overhead is None else 0.0
 
@@ -260,7 +248,7 @@ class Study:
             outcome = loss
         else:
             outcome = Outcome(loss, cost, as_info(info))
-        seconds = self._cost(own, outcome.cost, now)
+        seconds = self._pending.cost(own, outcome.cost, now)
         own = self._revived(own)
         return self._end(Trial(own, "complete", outcome.loss, seconds, outcome.info))
 
@@ -282,7 +270,7 @@ class Study:
         error = (
             "".join(traceback.format_exception(reason)) if isinstance(reason, BaseException) else str(reason)
         )
-        seconds = 0.0 if cost == 0 else self._cost(own, cost, now)
+        seconds = 0.0 if cost == 0 else self._pending.cost(own, cost, now)
         return self._end(Trial(own, "failed", None, seconds, error=error or "no reason given"))
 
     def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
@@ -298,7 +286,8 @@ class Study:
         """
         now = self._clock()
         own = self._find(suggestion)
-        seconds = self._cost(own, cost, now) if own.id in self._begun and cost != 0 else 0.0
+        known = own in self._pending.running and cost != 0
+        seconds = self._pending.cost(own, cost, now) if known else 0.0
         return self._end(Trial(own, "lost", None, seconds, error=reason))
 
     def incumbent(self) -> Incumbent | None:
@@ -321,7 +310,7 @@ class Study:
 
     def __repr__(self) -> str:
         ended, failed = len(self.history), int(self.history.failed.sum())
-        counts = f"{ended} trials ({failed} failed), {len(self._pending)} pending"
+        counts = f"{ended} trials ({failed} failed), {len(self.pending)} pending"
         return (
             f"<Study {self.strategy.name!r}: {counts}, seed {self.seed}{', closed' if self.closed else ''}>"
         )
@@ -342,115 +331,24 @@ class Study:
         with self._thinking():
             self._storage.add_trial(trial)
             self.history = self.history.append(trial)
-            del self._pending[trial.id]
-            self._begun.pop(trial.id, None)
-            self._before.pop(trial.id, None)
+            self._pending.remove(trial.id)
         return trial
 
-    def _lose_all(self, record: Record) -> None:
-        """Give up what was pending when the study was closed or its process died; what it cost is estimated."""
-        complete = self.history.costs[self.history.complete]
-        typical = float(np.median(complete)) if len(complete) else 0.0
-        lost = [_lost(s, record.started.get(s.id), typical, time.time()) for s in record.pending]
-        if len(lost) > 1 or any(trial.elapsed is not None for trial in self.trials):
-            # They ran side by side: the longest of them says how much time has passed.
-            passed = self.history.elapsed + max((trial.cost for trial in lost), default=0.0)
-            lost = [replace(trial, elapsed=passed) for trial in lost]
-        for trial in lost:
-            self._pending[trial.id] = trial.suggestion
-            self._end(trial)
-
     def _revived(self, suggestion: Suggestion) -> Suggestion:
-        """The suggestion itself; one that was lost comes back under a new number, since the record only grows."""
-        if suggestion.id in self._pending:
+        """The suggestion itself; one that was lost comes back under a new number."""
+        if suggestion in self._pending:
             return suggestion
-        origin = f"{LATE}{suggestion.id}"
-        revived = replace(suggestion, id=self._next_id, thinking=0.0, effort=0.0, origin=origin)
+        again = revived(suggestion, self._next_id)
         with self._thinking():
-            self._storage.add_suggestion(revived, self.strategy.state(), time.time())
-        self._pending[revived.id] = revived
+            self._storage.add_suggestion(again, self.strategy.state(), time.time())
+        self._pending.add(again)
         self._next_id += 1
-        return revived
+        return again
 
     def _find(self, suggestion: Suggestion | int, late: bool = False) -> Suggestion:
         self._check_open()
-        try:
-            number = suggestion.id if isinstance(suggestion, Suggestion) else operator.index(suggestion)
-        except TypeError:
-            got = f"got {suggestion!r} of type {type(suggestion).__name__}"
-            raise TypeError(f"expected what ask() gave, or its id, {got}") from None
-        own = self._pending.get(number)
-        if own is None and 0 <= number < self._next_id:
-            ended = next(trial for trial in self.trials if trial.id == number)
-            told = any(trial.suggestion.origin == f"{LATE}{number}" for trial in self.trials)
-            if late and ended.status == "lost" and not told:
-                return ended.suggestion
-            how = f"loss {ended.loss}" if ended.error is None else ended.error.strip().splitlines()[-1]
-            raise ValueError(
-                f"suggestion {number} has already ended ({ended.status}: {how}); tell each one once"
-            )
-        if own is None or (
-            isinstance(suggestion, Suggestion) and not np.array_equal(own.point, suggestion.point)
-        ):
-            waiting = ", ".join(map(str, self._pending)) or "none"
-            raise ValueError(
-                f"suggestion {number} is not of this study, whose pending ones are: {waiting}; "
-                "tell what this study's ask() gave"
-            )
-        return own
-
-    def _cost(self, suggestion: Suggestion, cost: float | None, now: float) -> float:
-        if cost is not None:
-            return as_cost(cost)
-        if suggestion.id not in self._begun:
-            raise ValueError(
-                f"how long suggestion {suggestion.id} took is not known here; say it: tell(..., cost=12.5)"
-            )
-        return max(now - self._begun[suggestion.id], RESOLUTION)
+        return self._pending.find(suggestion, self.trials, late)
 
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("this study is closed; open it again with fabolas.Study(..., storage=...)")
-
-
-def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:
-    """Nobody knows when the process died: a trial ran no longer than expected, nor than since it was begun with."""
-    if started is None:
-        reason = "the process ended before anybody was known to have begun with it"
-        return Trial(suggestion, "lost", None, 0.0, error=reason)
-    expected = typical if suggestion.predicted_cost is None else suggestion.predicted_cost
-    cost = min(expected, max(now - started, 0.0))
-    reason = "the study was closed, or its process ended, before an outcome was told"
-    return Trial(suggestion, "lost", None, cost, error=reason)
-
-
-def _storage_of(storage: str | Path | Storage | None) -> Storage:
-    if storage is None:
-        return MemoryStorage()
-    if isinstance(storage, str | Path):
-        return SqliteStorage(storage)
-    if not callable(getattr(storage, "open", None)):
-        raise TypeError(
-            f"storage must be the name of a file or a Storage, got {storage!r}; leave it out to keep the record in "
-            "memory"
-        )
-    return storage
-
-
-def _check_seed(seed: int) -> int:
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if isinstance(seed, bool) or number < 0:
-        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}; leave it out to have one drawn")
-    return number
-
-
-def _check_overhead(overhead: float | None) -> float | None:
-    if overhead is None:
-        return None
-    number = isinstance(overhead, Real) and not isinstance(overhead, bool)
-    if not (number and np.isfinite(float(overhead)) and overhead >= 0):
-        raise ValueError(f"overhead must be seconds >= 0, got {overhead!r}; leave it out to have it measured")
-    return float(overhead)
