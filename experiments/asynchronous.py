@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,9 @@ class Workers:
             self._clock.advance(until if timeout is None else min(until, timeout))
             self._settle()
         return self._events.popleft() if self._events else None
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Nothing: all that happens happens in ``next``."""
 
     def withdraw(self, number: int) -> bool:
         """Forget a job that still waits."""

@@ -148,7 +148,7 @@ def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Pa
         connection.execute("CREATE TABLE study (key, value)")
     connection.close()
     with sqlite3.connect(newer) as connection:
-        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 3")
+        connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 4")
         connection.execute("CREATE TABLE unheard_of (a)")
     connection.close()
     with sqlite3.connect(older) as connection:
@@ -159,7 +159,7 @@ def test_a_file_that_is_not_ours_is_refused_and_stays_byte_for_byte(tmp_path: Pa
     cases = {
         text: "not a study",
         database: "not a study",
-        newer: r"newer fabolas \(schema 3",
+        newer: r"newer fabolas \(schema 4",
         empty_wal: "beside it",
         older: r"older fabolas \(schema 1",
     }

@@ -70,6 +70,7 @@ class Loop:
         self._trajectory: list[tuple[float, Incumbent]] = []
         if place.ahead:
             study.elapsed_by = lambda: self._used + self._passed()
+            place.listen(study.arrived)
 
     def __call__(self, progress: bool) -> Result:
         """Run to the end of the budget, of the user's patience, or of a row of failures."""

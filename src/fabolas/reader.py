@@ -17,7 +17,7 @@ from fabolas._types import Array
 from fabolas.history import History, Incumbent, Suggestion, Trial
 from fabolas.space import Space
 from fabolas.space.recorded import recorded_space
-from fabolas.storage import check_header, load_trials, unpack_state
+from fabolas.storage.schema import check_header, load_arrivals, load_trials, unpack_state
 from fabolas.strategies import NAMES, make
 
 
@@ -34,7 +34,7 @@ class StudyFile:
         space: Its axes and fidelities, without conditions and forbidden clauses.
         suggestions: Every suggestion by number. Values of a configuration are those of JSON: a tuple is a list.
         started: Suggestion's number -> when it was begun with, in seconds since the epoch.
-        trials: Every ended one, in order of ending.
+        trials: Every ended one, in order of ending; also those that its study has not heard of yet.
         state: Arrays that the strategy goes on from; None before the first suggestion.
     """
 
@@ -142,7 +142,7 @@ def _load(path: Path, process: int | None, connection: sqlite3.Connection) -> St
         suggestions[number] = Suggestion(number, *where, *rest)
         if when is not None:
             started[number] = when
-    trials = tuple(load_trials(connection, suggestions))
+    trials = (*load_trials(connection, suggestions), *load_arrivals(connection, suggestions))
     state = connection.execute("SELECT arrays FROM state").fetchone()
     return StudyFile(
         path=path,

@@ -6,22 +6,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faults.kill import ROOT, TRIALS, Case, check, killed_and_resumed
+from tests.faults.child import KINDS
+from tests.faults.kill import ROOT, Case, check, killed_and_resumed
 
 from fabolas.reader import read
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("strategy", "seed"), [("random", 0), ("random", 1), ("random", 2), ("random", 3), ("fabolas", 4)]
+    ("kind", "seed"),
+    [("random", 0), ("random", 1), ("random", 2), ("fabolas", 3), ("workers", 4), ("thinking", 5)],
 )
 def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
-    strategy: str, seed: int, tmp_path: Path
+    kind: str, seed: int, tmp_path: Path
 ) -> None:
-    case = killed_and_resumed(
-        tmp_path, strategy, random.Random(seed), times=2
-    )  # which checks after each kill
-    assert [trial.id for trial in read(case.study).trials] == list(range(TRIALS[strategy]))
+    case = killed_and_resumed(tmp_path, kind, random.Random(seed), times=2)  # which checks after each kill
+    assert sorted(trial.id for trial in read(case.study).trials) == list(range(KINDS[kind].trials))
 
 
 def test_of_processes_that_start_at_once_on_one_file_one_runs_and_the_others_are_told(tmp_path: Path) -> None:

@@ -85,6 +85,13 @@ class Place(Protocol):
         """The next thing that happened; None if nothing did for so many seconds, or ``wake`` was called."""
         ...
 
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Have a listener hear of everything at once, in the thread it happens in, before ``next`` has it.
+
+        Where nothing happens but in ``next``, there is nothing to hear before.
+        """
+        ...
+
     def withdraw(self, number: int) -> bool:
         """Forget a job that has not begun; False if it has, and then it goes on."""
         ...

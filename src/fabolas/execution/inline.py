@@ -39,6 +39,9 @@ class Inline:
             return Started(self._begun)
         return evaluate(self._objective, self._data, self._jobs.popleft(), self._clock)
 
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Nothing: all that happens happens in ``next``."""
+
     def withdraw(self, number: int) -> bool:
         found = [job for job in self._jobs if job.id == number != self._begun]
         for job in found:

@@ -47,6 +47,7 @@ class Pool:
         self._closed = False
         self._changed = threading.Condition()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._listener: Callable[[Event], None] = lambda event: None
         self._threads = [
             threading.Thread(target=self._serve, args=(slot,), name=f"fabolas-slot-{i}", daemon=True)
             for i, slot in enumerate(slots)
@@ -66,6 +67,9 @@ class Pool:
             return self._events.get(timeout=timeout) if timeout != 0.0 else self._events.get_nowait()
         except queue.Empty:
             return None
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        self._listener = listener
 
     def withdraw(self, number: int) -> bool:
         with self._changed:
@@ -93,14 +97,18 @@ class Pool:
     def _serve(self, slot: Slot) -> None:
         while (job := self._take()) is not None:
             try:
-                self._events.put(slot.run(job, partial(self._begin, job)))
+                self._happened(slot.run(job, partial(self._begin, job)))
             except BaseException:  # noqa: BLE001 - whoever waits would wait for ever
                 reason = f"the slot it ran in broke down:\n{traceback.format_exc()}"
                 self._events.put(Ended(job.id, "lost", error=reason, fatal=True))
         slot.close()
 
     def _begin(self, job: Job) -> None:
-        self._events.put(Started(job.id))
+        self._happened(Started(job.id))
+
+    def _happened(self, event: Event) -> None:
+        self._listener(event)
+        self._events.put(event)
 
     def _take(self) -> Job | None:
         with self._changed:

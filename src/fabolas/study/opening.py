@@ -12,21 +12,31 @@ from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage
 
 
 def left_behind(record: Record, now: float) -> list[Trial]:
-    """What was pending when the study was closed or its process died, as lost trials; what each cost is estimated.
+    """What was pending when the study was closed or its process died, as trials in the order in which they end now.
+
+    Outcomes that had arrived are what they are; the other trials are lost, and what each cost is estimated.
 
     Args:
         record: What the storage knows.
         now: Seconds since the epoch.
     """
     history = History(record.trials)
+    arrived = []
+    for trial in record.arrivals:
+        if trial.elapsed is not None:
+            # A trial that came before it may have been heard, and recorded, after it had come.
+            trial = replace(trial, elapsed=max(trial.elapsed, history.elapsed))
+        arrived.append(trial)
+        history = history.append(trial)
     complete = history.costs[history.complete]
     typical = float(np.median(complete)) if len(complete) else 0.0
-    lost = [_lost(s, record.started.get(s.id), typical, now) for s in record.pending]
-    if len(lost) > 1 or any(trial.elapsed is not None for trial in record.trials):
+    known = {trial.id for trial in arrived}
+    lost = [_lost(s, record.started.get(s.id), typical, now) for s in record.pending if s.id not in known]
+    if len(lost) > 1 or any(trial.elapsed is not None for trial in history.trials):
         # They ran side by side: the longest of them says how much time has passed.
         passed = history.elapsed + max((trial.cost for trial in lost), default=0.0)
         lost = [replace(trial, elapsed=passed) for trial in lost]
-    return lost
+    return [*arrived, *lost]
 
 
 def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:

@@ -36,6 +36,10 @@ class Pending:
         """Seconds that it took to decide them."""
         return sum(s.thinking for s in self._suggestions.values())
 
+    def get(self, number: int) -> Suggestion | None:
+        """The one of this number, None if it is not out; may be asked from any thread."""
+        return self._suggestions.get(number)
+
     def __contains__(self, suggestion: Suggestion) -> bool:
         return suggestion.id in self._suggestions
 

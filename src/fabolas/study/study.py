@@ -4,7 +4,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fabolas.execution import RESOLUTION, Ended, Event, Started
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Identity, Storage
@@ -290,6 +291,24 @@ class Study:
         seconds = self._pending.cost(own, cost, now) if known else 0.0
         return self._end(Trial(own, "lost", None, seconds, error=reason))
 
+    def arrived(self, event: Event) -> None:
+        """Have the storage keep at once what a worker reports, before the study itself is told.
+
+        This alone may be called from any thread, also while the study thinks; it changes nothing but the storage.
+        If the process is killed before ``tell`` or ``fail``, whoever opens the record next finds the outcome as if
+        it had been told. A storage that is no ``Witness`` is left alone.
+        """
+        keep = getattr(self._storage, "add_arrival", None)
+        if keep is None:
+            return
+        # What cannot be written now will be written when the study hears of it, or be an error then.
+        with suppress(RuntimeError):
+            if isinstance(event, Started):
+                self._storage.add_start(event.id, event.at)
+            elif event.status != "lost" and (suggestion := self._pending.get(event.id)) is not None:
+                trial = _as_told(suggestion, event)
+                keep(trial if self.elapsed_by is None else replace(trial, elapsed=self.elapsed_by()))
+
     def incumbent(self) -> Incumbent | None:
         """The evaluated configuration with the lowest predicted loss at the target; None before one."""
         with self._thinking():
@@ -352,3 +371,10 @@ class Study:
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("this study is closed; open it again with fabolas.Study(..., storage=...)")
+
+
+def _as_told(suggestion: Suggestion, ended: Ended) -> Trial:
+    """What ``tell`` or ``fail`` makes of an outcome."""
+    if ended.status == "complete":
+        return Trial(suggestion, "complete", ended.loss, max(ended.cost, RESOLUTION), ended.info)
+    return Trial(suggestion, "failed", None, ended.cost, error=ended.error or "no reason given")

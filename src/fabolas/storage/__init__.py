@@ -1,0 +1,18 @@
+"""Where a study keeps its record: in memory, or in one SQLite file that a killed process cannot harm."""
+
+from fabolas.storage.base import Identity, Record, Storage, Witness
+from fabolas.storage.memory import MemoryStorage
+from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE
+from fabolas.storage.sqlite import SqliteStorage
+
+__all__ = [
+    "APPLICATION_ID",
+    "SCHEMA",
+    "SQLITE",
+    "Identity",
+    "MemoryStorage",
+    "Record",
+    "SqliteStorage",
+    "Storage",
+    "Witness",
+]
