@@ -22,9 +22,9 @@ def targets(draw, max_classes=6):
 
 
 @st.composite
-def grouped_targets(draw):
+def grouped_targets(draw, max_group=12):
     y = draw(targets())
-    groups = np.array(draw(st.lists(st.integers(0, 12), min_size=len(y), max_size=len(y))))
+    groups = np.array(draw(st.lists(st.integers(0, max_group), min_size=len(y), max_size=len(y))))
     return y, groups
 
 
@@ -181,24 +181,72 @@ def test_a_size_too_small_for_the_classes_names_the_smallest_possible():
         subset(np.repeat(np.arange(10), 30), 9)
 
 
-def test_a_size_too_small_for_the_groups_names_the_smallest_of_this_order():
+def test_a_size_too_small_for_the_groups_names_the_smallest_possible():
     with pytest.raises(
-        ValueError, match=r"at least 7, .*first whole groups in this order.* 2 classes; got 6"
+        ValueError, match=r"at least 7, so that whole groups show each of the 2 classes; got 6"
     ):
         subset(np.repeat([0, 1], [30, 3]), 6, groups=np.repeat([0, 1, 2], [26, 4, 3]))
 
 
-def test_few_rows_for_the_classes_with_groups_are_those_of_small_groups_not_the_fewest_possible():
+def test_one_large_group_may_show_the_classes_in_fewer_rows_than_several_small_ones():
     y = np.array([0, 1, 2, 2, 2, 0, 0, 1, 1, 2, 2])
-    groups = np.repeat([0, 1, 2, 3], [5, 2, 2, 2])  # the first alone would do with 5 rows
-    with pytest.raises(ValueError, match=r"at least 6, the rows of the first whole groups in this order"):
-        subset(y, 5, groups=groups)
-    assert set(y[subset(y, 6, groups=groups)]) == {0, 1, 2}
+    groups = np.repeat([0, 1, 2, 3], [5, 2, 2, 2])  # the first alone does with 5 rows, the others need 6
+    with pytest.raises(
+        ValueError, match=r"at least 5, so that whole groups show each of the 3 classes; got 4"
+    ):
+        subset(y, 4, groups=groups)
+    assert set(y[subset(y, 5, groups=groups)]) == {0, 1, 2}
 
 
-def test_groups_without_classes_need_room_for_the_first():
-    with pytest.raises(ValueError, match="at least 5, the size of the first group in this order; got 3"):
-        subset(50, 3, groups=np.repeat(np.arange(10), 5))
+def fewest(y, groups, n_classes):
+    """The fewest rows of whole groups that show every class, by trying all choices of groups."""
+    units = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    choices = itertools.chain.from_iterable(
+        itertools.combinations(units, k) for k in range(1, min(n_classes, len(units)) + 1)
+    )
+    together = (np.concatenate(choice) for choice in choices)
+    return min(len(rows) for rows in together if len(np.unique(y[rows])) == n_classes)
+
+
+@settings(deadline=None)
+@given(case=grouped_targets(max_group=7), seed=st.integers(0, 5))
+def test_the_smallest_size_with_groups_is_the_smallest_there_is(case, seed):
+    y, groups = case
+    order = Subsets(y, seed=seed, groups=groups)
+    assert order.smallest == fewest(y, groups, len(np.unique(y)))
+
+
+@settings(deadline=None, max_examples=25)
+@given(classes=st.integers(13, 40), groups=st.integers(20, 60), seed=st.integers(0, 99), even=st.booleans())
+def test_the_smallest_size_works_and_one_less_does_not_also_with_many_classes(classes, groups, seed, even):
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(classes)] * 3)
+    y = labels[rng.integers(len(labels), size=600)] if even else rng.geometric(0.1, size=600) % classes
+    codes = rng.integers(groups, size=600)
+    order = Subsets(y, seed=seed, groups=codes)
+    rows = order[order.smallest]
+    assert len(rows) == order.smallest
+    assert set(y[rows]) == set(y)
+    with pytest.raises(ValueError, match=rf"at least {order.smallest}, .*; got {order.smallest - 1}"):
+        order[order.smallest - 1]
+    # Each of its groups is needed: without it, a class would be missing.
+    for group in np.unique(codes[rows]):
+        assert set(y[rows[codes[rows] != group]]) != set(y)
+
+
+def test_two_groups_without_a_row_too_many_are_found_among_many_with_some():
+    """Twenty classes: two groups show ten each in ten rows, the others show three each in four."""
+    rng = np.random.default_rng(0)
+    wasteful = [rng.choice(20, size=3, replace=False)[[0, 1, 2, 2]] for _ in range(60)]
+    y = np.concatenate([np.arange(10), np.arange(10, 20), *wasteful])
+    groups = np.repeat(np.arange(62), [10, 10, *[4] * 60])
+    for seed in range(5):
+        assert Subsets(y, seed=seed, groups=groups).smallest == 20
+
+
+def test_groups_without_classes_need_room_for_the_smallest():
+    with pytest.raises(ValueError, match="at least 3, the size of the smallest group; got 2"):
+        subset(50, 2, groups=np.repeat(np.arange(10), [5, 5, 5, 5, 5, 7, 5, 5, 5, 3]))
 
 
 @pytest.mark.parametrize(

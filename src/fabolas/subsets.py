@@ -2,9 +2,9 @@
 
 All subsets of one data set are prefixes of one order of its rows. The order is found once; a subset is then
 a slice. Rows belong to *units* that are never torn apart: the groups if there are any, else every row is a
-unit of its own. The order starts with units that together show every class, and goes on so that every prefix
-has each class in about its share of the data: the rows of a class of n_c rows, shuffled, are placed at the
-quantiles (k + 1/2) / n_c, and the quantiles of all classes are merged.
+unit of its own. The order starts with units that together show every class in few rows (see ``cover``), and
+goes on so that every prefix has each class in about its share of the data: the rows of a class of n_c rows,
+shuffled, are placed at the quantiles (k + 1/2) / n_c, and the quantiles of all classes are merged.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabolas._types import IntArray
+from fabolas.cover import cover
 
 _FEW_VALUES = 20  # a float target with fractions and more distinct values than this is a regression target
 _REMEMBERED = 8
@@ -58,7 +59,12 @@ class Subsets:
         self._classes = int(labels.max()) + 1
         self._grouped = groups is not None
         self.smallest = int(self._ends[head - 1])
-        """The rows at the head of this order that show every class; with groups another order may need fewer."""
+        """The smallest size there is: one row less, and a class would be missing.
+
+        No whole groups with fewer rows show every class, if there are at most 12 classes or each group is of one
+        class. With more classes the groups are found greedily: no smaller subset of this order has every class, but
+        another choice of groups might.
+        """
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -89,9 +95,9 @@ class Subsets:
 
     def _reason(self) -> str:
         if self._classes == 1:
-            return "the size of the first group in this order" if self._grouped else "a single row"
+            return "the size of the smallest group" if self._grouped else "a single row"
         if self._grouped:
-            return f"the rows of the first whole groups in this order that show each of the {self._classes} classes"
+            return f"so that whole groups show each of the {self._classes} classes"
         return f"so that each of the {self._classes} classes is present"
 
 
@@ -112,7 +118,8 @@ def subset(
         y: (n,) targets, or the number of rows n. Strings, booleans and numbers that repeat are classes. Numbers of
             which more than half are distinct, or with fractions and more than 20 distinct values, are a
             regression target and not stratified.
-        size: number of rows, from the number of classes up to n; with groups, from the size of the first ones.
+        size: number of rows, from the number of classes up to n; with groups, from the size of the smallest group,
+            or of the few that together show every class.
         seed: another seed gives other subsets.
         stratify: keep the classes' shares of the data.
         groups: (n,) group labels. A group comes whole or not at all; the subset then has at most `size` rows.
@@ -122,8 +129,8 @@ def subset(
 
     Raises:
         TypeError: `size` is not a whole number.
-        ValueError: `size` is too small for the classes and groups (the message names the smallest that this
-            order of the rows allows) or too large, or `y` or `groups` have the wrong shape.
+        ValueError: `size` is too small for the classes and groups (the message names the smallest possible; see
+            `Subsets.smallest`) or too large, or `y` or `groups` have the wrong shape.
     """
     return _remembered(y, seed, stratify, groups)[size]
 
@@ -199,31 +206,13 @@ def _order_of_units(labels: IntArray, units: IntArray, rng: np.random.Generator)
     quantile[grouped] = (ends - sizes[grouped] / 2 - before) / rows_of[stratum[grouped]]
     ties = rng.permutation(len(sizes))
 
-    head = _head(unit_of, class_of, sizes, quantile) if n_classes > 1 else []
+    by_chance = np.lexsort((ties, quantile))
+    rank = np.empty(len(sizes))
+    rank[by_chance] = np.arange(len(sizes))
+    head = cover(unit_of, class_of, sizes, rank)
     late = np.ones(len(sizes), dtype=bool)
     late[head] = False
-    return np.lexsort((ties, quantile, late)), max(len(head), 1)
-
-
-def _head(
-    unit_of: IntArray, class_of: IntArray, sizes: IntArray, quantile: npt.NDArray[np.float64]
-) -> list[int]:
-    """Few and small units that together show every class: rare classes first, the smallest unit for each."""
-    by_class = np.lexsort((quantile[unit_of], sizes[unit_of], class_of))
-    candidates = unit_of[by_class]
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(class_of))])
-    if len(unit_of) == len(sizes):  # every unit shows one class only
-        return [int(u) for u in candidates[bounds[:-1]]]
-    by_unit = np.argsort(unit_of, kind="stable")
-    shown_by = np.split(class_of[by_unit], np.cumsum(np.bincount(unit_of))[:-1])
-    missing = np.ones(len(bounds) - 1, dtype=bool)
-    head = []
-    for c in np.argsort(np.diff(bounds), kind="stable"):
-        if missing[c]:
-            unit = int(candidates[bounds[c]])
-            missing[shown_by[unit]] = False
-            head.append(unit)
-    return head
+    return np.lexsort((rank, late)), len(head)
 
 
 def _labels(y: npt.ArrayLike | int, stratify: bool) -> tuple[int, IntArray]:
