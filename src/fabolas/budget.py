@@ -2,8 +2,9 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
+from typing import Any
 
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _DURATION = re.compile("".join(rf"(?:{_NUMBER}\s*{unit})?\s*" for unit in "dhms"), re.IGNORECASE)
@@ -44,6 +45,45 @@ class Budget:
         """Whether a run that took this long and had that many trials must end."""
         out_of_time = self.seconds is not None and seconds >= self.seconds
         return out_of_time or (self.trials is not None and trials >= self.trials)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A run's budget and from where it counts, as it is kept with the study for those who look at it.
+
+    Attributes:
+        budget: What the run may use.
+        began: When it began, in seconds since the epoch.
+        elapsed: Seconds that the study had used by then.
+        uncounted_seconds: Seconds of the study that the budget leaves out of account.
+        uncounted_trials: Trials of the study that it leaves out of account.
+    """
+
+    budget: Budget
+    began: float
+    elapsed: float = 0.0
+    uncounted_seconds: float = 0.0
+    uncounted_trials: int = 0
+
+    def used(self, elapsed: float, trials: int, now: float | None = None) -> tuple[float, int]:
+        """Seconds and trials that are used of the budget.
+
+        Args:
+            elapsed: Seconds that the study has used by its record.
+            trials: Trials that have ended.
+            now: Seconds since the epoch while the run goes on; None if it has ended.
+        """
+        by_clock = 0.0 if now is None else self.elapsed + now - self.began
+        return max(elapsed, by_clock) - self.uncounted_seconds, trials - self.uncounted_trials
+
+    def describe(self) -> dict[str, Any]:
+        """The same in the types of JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, description: dict[str, Any]) -> "Allowance":
+        """What ``describe`` has described."""
+        return cls(**{**description, "budget": Budget(**description["budget"])})
 
 
 def seconds_of(duration: float | str, what: str = "the time budget") -> float:

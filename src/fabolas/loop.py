@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from types import FrameType
 
 import numpy as np
 
-from fabolas.budget import Budget
+from fabolas.budget import Allowance, Budget
 from fabolas.execution import NO_LIMITS, RESOLUTION, Ended, Event, Job, Limits, Place, Started
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot, reporting
@@ -58,6 +59,7 @@ class Loop:
         self._ended = len(study.trials)
         self._worked = float(study.history.costs.sum())
         self._uncounted = (self._used, self._ended) if fresh_budget else (0.0, 0)
+        study.allow(Allowance(budget, time.time(), self._used, *self._uncounted))
         self._shown = True
         self._stopping = False
         self._failures = 0

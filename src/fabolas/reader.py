@@ -14,10 +14,11 @@ import numpy as np
 
 from fabolas._lock import holder
 from fabolas._types import Array
+from fabolas.budget import Allowance
 from fabolas.history import History, Incumbent, Suggestion, Trial
 from fabolas.space import Space
 from fabolas.space.recorded import recorded_space
-from fabolas.storage.schema import check_header, load_arrivals, load_trials, unpack_state
+from fabolas.storage.schema import ALLOWANCE, check_header, load_arrivals, load_trials, unpack_state
 from fabolas.strategies import NAMES, make
 
 
@@ -36,6 +37,7 @@ class StudyFile:
         started: Suggestion's number -> when it was begun with, in seconds since the epoch.
         trials: Every ended one, in order of ending; also those that its study has not heard of yet.
         state: Arrays that the strategy goes on from; None before the first suggestion.
+        allowance: What the run may use that holds the study, or held it last; None if it had no budget.
     """
 
     path: Path
@@ -48,6 +50,7 @@ class StudyFile:
     started: Mapping[int, float]
     trials: tuple[Trial, ...]
     state: dict[str, Array] | None = field(repr=False)
+    allowance: Allowance | None = None
 
     @cached_property
     def history(self) -> History:
@@ -155,4 +158,5 @@ def _load(path: Path, process: int | None, connection: sqlite3.Connection) -> St
         started=started,
         trials=trials,
         state=None if state is None else unpack_state(state[0]),
+        allowance=Allowance.of(study[ALLOWANCE]) if ALLOWANCE in study else None,
     )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 import fabolas
+from fabolas.budget import Allowance, Budget
 from fabolas.cli import main
 from fabolas.reader import read
 from fabolas.storage import APPLICATION_ID, SCHEMA
@@ -129,6 +130,9 @@ def test_best_status_and_export_tell_what_the_file_holds(command: Fabolas) -> No
     facts = json.loads(command("status", "run.db", "--json").out)
     assert (facts["running"], facts["trials"], facts["failed"]) == (False, 12, len(failed))
     assert facts["best"] == answer
+    assert "budget    12 of 12 trials used" in status
+    used = {"seconds": None, "seconds_used": facts["seconds"], "trials": 12, "trials_used": 12}
+    assert facts["budget"] == used
     assert command("status", "run.db", "--watch").code == 0  # ends at once where nothing runs
 
     assert command("export", "run.db", "trials.csv").out == "12 trials written to trials.csv\n"
@@ -144,6 +148,27 @@ def test_best_status_and_export_tell_what_the_file_holds(command: Fabolas) -> No
     same = json.loads(Path("trials.json").read_text())
     assert [row["config_kernel"] for row in same] == [t.config["kernel"] for t in trials]
     assert list(same[0]) == list(rows[0])
+
+
+def test_status_shows_the_time_of_the_budget_by_the_clock_while_it_runs_and_by_the_record_after(
+    command: Fabolas,
+) -> None:
+    command("run", "problem.py", "--budget", "21s", "--max-trials", "50", "--storage", "run.db", "--quiet")
+    status = command("status", "run.db")
+    trials = len(read("run.db").trials)
+    assert f"budget    22s of 21s, {trials} of 50 trials used" in status.out.splitlines()
+    with fabolas.Study(
+        {"C": fabolas.Float(1e-3, 1e3, log=True), "kernel": ["rbf", "poly"]},
+        {"size": (10, 1000)},
+        strategy="random",
+        storage="run.db",
+    ) as study:
+        assert "budget" not in command("status", "run.db").out  # whoever has it open now has none
+        assert json.loads(command("status", "run.db", "--json").out)["budget"] is None
+        hour_ago = time.time() - 3600
+        study.allow(Allowance(Budget(seconds=7200.0), hour_ago, study.elapsed, study.elapsed, trials))
+        assert "budget    1h00m of 2h00m used" in command("status", "run.db").out.splitlines()
+    assert "budget    0.0s of 2h00m used" in command("status", "run.db").out.splitlines()
 
 
 def test_a_strategy_that_only_its_author_has_leaves_the_rest_of_the_status(command: Fabolas) -> None:
@@ -203,7 +228,7 @@ def test_a_run_that_ends_early_with_an_answer_says_so_whatever_becomes_of_warnin
         capture_output=True,
         text=True,
     )
-    assert ended.returncode == 0
+    assert ended.returncode == 3
     assert ended.stderr.count("fabolas: 10 evaluations in a row failed (max_failures)") == 1
     assert "problem.py:10: UserWarning: of the objective" in ended.stderr
     assert "RuntimeWarning" not in ended.stderr
@@ -414,6 +439,7 @@ def test_a_running_study_can_be_looked_at_but_not_run_twice_and_ctrl_c_gives_the
         status = command("status", "run.db").out
         assert f"run.db  running, process {process.pid}  random, seed 1" in status
         assert "\nrunning   #2 size 1,000, for " in status
+        assert "\nbudget    2 of 9 trials used\n" in status
         assert command("best", "run.db").code == 0
         second = command(*arguments)
         assert (second.code, second.out) == (2, "")

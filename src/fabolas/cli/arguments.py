@@ -23,7 +23,7 @@ have ended, twice at once.
 
 _CODES = """\
 exit codes: 0 done; 1 no answer; 2 wrong arguments, problem or file, nothing was changed;
-130 interrupted by Ctrl-C
+3 an answer, but failures in a row ended the run early; 130 interrupted by Ctrl-C
 """
 
 

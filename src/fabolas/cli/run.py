@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabolas.cli.answer import answer
-from fabolas.cli.errors import INTERRUPTED, UserError
+from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, UserError
 from fabolas.cli.output import show
 from fabolas.cli.problem import Problem, load
 from fabolas.result import Result
@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
     _print(result, options.storage)
     if result.interrupted:
         return INTERRUPTED
-    return 0 if result.incumbent is not None else 1
+    if result.incumbent is None:
+        return 1
+    return 0 if result.given_up is None else GIVEN_UP
 
 
 class _Watched:

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from fabolas.budget import Allowance
 from fabolas.cli.best import answer_of, as_json
 from fabolas.cli.errors import UserError, told
 from fabolas.cli.output import show
@@ -58,6 +59,8 @@ def _screen(study: StudyFile) -> RenderableType:
     table = facts(_snapshot(study, incumbent, now), wrap=True)
     if why is not None:
         table.add_row("note", Text(why, style="yellow"))
+    if study.allowance is not None:
+        table.add_row("budget", _budget(study, study.allowance, now))
     table.add_row("time", _times(study, now))
     if study.holder is None and study.begun:
         numbers = ", ".join(f"#{s.id}" for s in study.begun)
@@ -72,6 +75,21 @@ def _answer(study: StudyFile) -> tuple[Incumbent | None, str | None]:
         return answer_of(study), None
     except UserError as error:
         return None, str(error)
+
+
+def _used(study: StudyFile, allowance: Allowance, now: float) -> tuple[float, int]:
+    return allowance.used(study.history.elapsed, len(study.trials), now if study.holder is not None else None)
+
+
+def _budget(study: StudyFile, allowance: Allowance, now: float) -> str:
+    """9.0s of 20s, 78 of 100 trials."""
+    seconds, trials = _used(study, allowance, now)
+    budget, said = allowance.budget, []
+    if budget.seconds is not None:
+        said.append(f"{duration(seconds)} of {duration(budget.seconds)}")
+    if budget.trials is not None:
+        said.append(f"{trials} of {budget.trials} trials")
+    return f"{', '.join(said)} used"
 
 
 def _times(study: StudyFile, now: float) -> str:
@@ -95,6 +113,17 @@ def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snap
     return replace(news, running=tuple(since))
 
 
+def _budget_as_json(study: StudyFile, allowance: Allowance, now: float) -> dict[str, Any]:
+    seconds, trials = _used(study, allowance, now)
+    whole = allowance.budget
+    return {
+        "seconds": whole.seconds,
+        "seconds_used": seconds,
+        "trials": whole.trials,
+        "trials_used": trials,
+    }
+
+
 def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
     incumbent, why = _answer(study)
     news = _snapshot(study, incumbent, now)
@@ -108,6 +137,7 @@ def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
         "lost": news.lost,
         "at_target": news.at_target,
         "seconds": news.elapsed,
+        "budget": None if study.allowance is None else _budget_as_json(study, study.allowance, now),
         "thinking_share": news.thinking_share,
         "best": None if incumbent is None else as_json(study, incumbent),
         "note": why,

@@ -1,6 +1,7 @@
 """The loop of one fit: search on few rows, and keep enough of the budget to run the best on all of them."""
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fabolas.budget import Budget
+from fabolas.budget import Allowance, Budget
 from fabolas.execution import RESOLUTION
 from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot
@@ -93,6 +94,7 @@ class Loop:
         self._study, self._evaluate, self._loss = study, evaluate, loss
         self._budget, self._ending, self._full = budget, ending, full
         self._start, self._clock = start - study.spent, clock
+        study.allow(Allowance(budget, time.time(), study.spent))
         self.rows = {
             trial.id: Row.of_trial(trial, self._size(trial.suggestion))
             for trial in study.trials

@@ -23,6 +23,7 @@ from fabolas.storage.base import Identity
 APPLICATION_ID = 0x4641424F  # "FABO"
 SCHEMA = 3
 OLDEST = 2  # that is still read, and upgraded when it is opened
+ALLOWANCE = "allowance"  # key of what the run may use that has the study open, or had it last
 SQLITE = b"SQLite format 3\0"  # the first bytes of every database
 
 _ARRIVAL = """

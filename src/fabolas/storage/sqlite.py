@@ -10,9 +10,11 @@ from pathlib import Path
 
 from fabolas._lock import FileLock
 from fabolas._types import Array
+from fabolas.budget import Allowance
 from fabolas.history import Suggestion, Trial, plain
 from fabolas.storage.base import Identity, Record, refuse_others
 from fabolas.storage.schema import (
+    ALLOWANCE,
     check_header,
     check_leftovers,
     create,
@@ -72,6 +74,8 @@ class SqliteStorage:
             record = _load(self.path, connection, identity)
             if not is_current(connection):
                 _upgrade(self.path, connection)
+            with _written(self.path):  # that of the last run is not this one's
+                connection.execute("DELETE FROM study WHERE key = ?", (ALLOWANCE,))
         except BaseException:
             self._finalize()
             raise
@@ -111,6 +115,11 @@ class SqliteStorage:
                     f"suggestion {trial.id} has already ended, and nothing can come of it any more"
                 )
             connection.execute("INSERT INTO arrival VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", _row(trial))
+
+    def keep_allowance(self, allowance: Allowance) -> None:
+        with self._transaction() as connection:
+            row = (ALLOWANCE, json.dumps(allowance.describe()))
+            connection.execute("REPLACE INTO study VALUES (?, ?)", row)
 
     def close(self) -> None:
         with self._turn:

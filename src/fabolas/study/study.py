@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fabolas.budget import Allowance
 from fabolas.execution import RESOLUTION, Ended, Event, Started
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
 from fabolas.space import Fidelity, Space
@@ -308,6 +309,12 @@ class Study:
             elif event.status != "lost" and (suggestion := self._pending.get(event.id)) is not None:
                 trial = _as_told(suggestion, event)
                 keep(trial if self.elapsed_by is None else replace(trial, elapsed=self.elapsed_by()))
+
+    def allow(self, allowance: Allowance) -> None:
+        """Have the storage keep, if it can, what the run of this study may use: for those who look at it."""
+        keep = getattr(self._storage, "keep_allowance", None)
+        if keep is not None:
+            keep(allowance)
 
     def incumbent(self) -> Incumbent | None:
         """The evaluated configuration with the lowest predicted loss at the target; None before one."""
