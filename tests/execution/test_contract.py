@@ -98,6 +98,20 @@ def test_a_job_begins_before_it_ends_and_no_more_than_the_capacity_run_at_once(o
     assert not running
 
 
+def test_a_listener_hears_of_everything_before_whoever_waits_for_it(open_place: Open) -> None:
+    place, heard = open_place(moody), list[Event]()
+    place.listen(heard.append)
+    for i in range(4):
+        place.submit(job(i, do="sleep", seconds=0.02))
+    seen: list[Event] = []
+    while sum(isinstance(event, Ended) for event in seen) < 4:
+        event = place.next(PATIENCE)
+        assert event is not None
+        assert event in heard
+        seen.append(event)
+    assert sorted(map(repr, seen)) == sorted(map(repr, heard))
+
+
 def test_whatever_the_objective_does_is_the_trials_outcome(open_place: Open) -> None:
     returned = {0: math.nan, 1: None, 2: "0.5", 3: math.inf, 4: [0.1]}
     jobs = [job(i, do="return", value=value) for i, value in returned.items()]

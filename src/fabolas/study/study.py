@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -299,16 +300,21 @@ class Study:
         If the process is killed before ``tell`` or ``fail``, whoever opens the record next finds the outcome as if
         it had been told. A storage that is no ``Witness`` is left alone.
         """
-        keep = getattr(self._storage, "add_arrival", None)
-        if keep is None:
+        add_arrival = getattr(self._storage, "add_arrival", None)
+        suggestion = self._pending.get(event.id)
+        if add_arrival is None or suggestion is None:
             return
-        # What cannot be written now will be written when the study hears of it, or be an error then.
-        with suppress(RuntimeError):
-            if isinstance(event, Started):
-                self._storage.add_start(event.id, event.at)
-            elif event.status != "lost" and (suggestion := self._pending.get(event.id)) is not None:
-                trial = _as_told(suggestion, event)
-                keep(trial if self.elapsed_by is None else replace(trial, elapsed=self.elapsed_by()))
+        if isinstance(event, Started):
+            keep = partial(self._storage.add_start, event.id, event.at)
+        elif event.status != "lost":
+            elapsed = None if self.elapsed_by is None else self.elapsed_by()
+            keep = partial(add_arrival, replace(_as_told(suggestion, event), elapsed=elapsed))
+        else:
+            return
+        with suppress(
+            RuntimeError
+        ):  # what cannot be written now will be when the study hears of it, or is an error
+            keep()
 
     def allow(self, allowance: Allowance) -> None:
         """Have the storage keep, if it can, what the run of this study may use: for those who look at it."""
