@@ -4,11 +4,11 @@
     python -m experiments.settings table --groups information warp
     python -m experiments.settings markdown
 
-The problems are both SVM tables with their costs times 100 (trainings of minutes), and three families with a known
-truth: an SVM-like surface, a rugged one in six dimensions, and one where small subsets mislead. Each finished run
-is a line of a journal, so that a killed comparison goes on where it was, and the default, which every group has,
-runs once. Thinking counts for `--overhead` seconds a trial and its effort is fixed, so that a busy machine changes
-nothing.
+The problems are both SVM tables with their costs times 100 (trainings of minutes), and four families with a known
+truth: an SVM-like surface, a rugged one in six dimensions, one where small subsets mislead, and one where they
+mislead a little and cost much. Each finished run is a line of a journal, so that a killed comparison goes on where
+it was, and the default, which every group has, runs once. Thinking counts for `--overhead` seconds a trial and its
+effort is fixed, so that a busy machine changes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ from experiments.simulate import Problem, simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import design
 from fabolas.effort import Effort
+from fabolas.gp.priors import Normal
+from fabolas.gp.process import Model
 from fabolas.strategies.fabolas import Fabolas
+from fabolas.surrogate import Spec
 
 Options = dict[str, Any]
 
@@ -50,6 +53,7 @@ GROUPS: dict[str, dict[str, Options]] = {
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {"drift": {"drift": True}, "equation 6": {"drift": False}},
+    "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
     "checks": {f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0)},
@@ -74,7 +78,7 @@ DEFAULTS: Options = {
     name: parameter.default
     for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
     if parameter.default is not inspect.Parameter.empty
-} | {"strategy": "fabolas"}
+} | {"strategy": "fabolas", "surrogate.spread": 0.0}
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ FAMILIES: dict[str, Family] = {
     "svm_like": Family(synthetic.svm_like, 1.0),
     "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 10.0),
     "misleading": Family(synthetic.misleading, 10.0),
+    "boosting": Family(synthetic.boosting, 10.0),
 }
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0)  # in full trainings
 JOURNAL = Path(".cache/settings.jsonl")
@@ -152,7 +157,13 @@ def changed(hidden: Options) -> Iterator[None]:
     of_effort = {n.removeprefix("effort."): v for n, v in hidden.items() if n.startswith("effort.")}
     at = Effort.at
     smallest = hidden.get("design.SMALLEST", design.SMALLEST)
+    model, spread = Spec.loss_model, hidden.get("surrogate.spread")
+
+    def loss_model(spec: Spec) -> Model:
+        return model(spec if spread is None else replace(spec, spread=Normal(spread, 1.0)))
+
     with (
+        patch.object(Spec, "loss_model", loss_model),
         patch.object(Effort, "at", lambda level, n: replace(at(level, n), **of_effort)),
         patch.object(design, "SMALLEST", smallest),
     ):

@@ -123,3 +123,25 @@ def misleading(seed: int = 0, full_cost: float = 100.0) -> Problem:
         return full_cost * (0.02 + 0.98 * s)
 
     return Problem("misleading", _cube(2), {"size": (500, 10000)}, surface, seconds, 0.01, 0.05, full_cost)
+
+
+def boosting(seed: int = 0, full_cost: float = 100.0) -> Problem:
+    """Five parameters of which two act together with the size, as leaves and learning rates do; cost falls little.
+
+    With few rows small leaves overfit and many rounds hurt: the optimum of a twentieth of the data is elsewhere.
+    """
+    rng = _stream(seed)
+    optimum = rng.uniform(0.2, 0.8, 5)
+    weights = rng.dirichlet(2.0 * np.ones(5)) * 2.0
+    shift = np.zeros(5)
+    shift[:2] = rng.choice([-1.0, 1.0], 2) * rng.uniform(0.2, 0.4, 2)
+
+    def surface(x: np.ndarray, s: float) -> float:
+        where = np.clip(optimum + shift * np.log2(1 / s) / 6, 0.0, 1.0)
+        bowl = np.sum(weights * (x - where) ** 2)
+        return float(0.12 + 0.03 * (s**-0.35 - 1.0) + 0.25 * (1 - np.exp(-2.0 * bowl)))
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.25 + 0.75 * s) * float(np.exp(2.0 * (x[2] - optimum[2])))
+
+    return Problem("boosting", _cube(5), {"size": (300, 20000)}, surface, seconds, 0.01, 0.12, full_cost)

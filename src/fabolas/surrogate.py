@@ -68,6 +68,9 @@ class Spec:
     cost: Basis = cost_basis
     rank: int = 2
     mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
+    spread: Prior = Normal(
+        0.0, 1.0
+    )  # of how far losses go apart along the other basis functions, a logarithm
     warp: Warp = "log"
     drift: bool = True
     trend: bool = True
@@ -91,7 +94,7 @@ class Spec:
         """The GP prior over standardised, warped losses."""
         by_size = self.noise_by_fidelity and self.fidelities > 0 and self.work is not None
         noise = Noise(self._away) if by_size else Noise()
-        return Model(self._kernel(self.loss, self.drift, [2.0] * self.fidelities), noise)
+        return Model(self._kernel(self.loss, self.drift, [2.0] * self.fidelities, self.spread), noise)
 
     def cost_model(self) -> Model:
         """The GP prior over log-seconds less the log of the work.
@@ -101,7 +104,7 @@ class Spec:
         """
         ranges = self.work.ranges if self.work else (4.0,) * self.fidelities
         slopes = [0.5 * logarithm for logarithm in ranges[: self.fidelities]]
-        return Model(self._kernel(self.cost, False, slopes), Noise())
+        return Model(self._kernel(self.cost, False, slopes, Normal(-1.0, 1.0)), Noise())
 
     def log_work(self, points: Array) -> Array:
         """What is expected of log-seconds at the points up to a constant, (n,)."""
@@ -111,12 +114,12 @@ class Spec:
         """How far from the target, (n,): 1 - sqrt(share of the target's work)."""
         return -np.expm1(0.5 * self.log_work(points))
 
-    def _kernel(self, basis: Basis, drift: bool, slopes: list[float]) -> Kernel:
+    def _kernel(self, basis: Basis, drift: bool, slopes: list[float], spread: Prior) -> Kernel:
         prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
         kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
         if self.fidelities:
             factors: list[Kernel] = [
-                FiniteRank(column, basis, self.rank, self.mixing) for column in self.columns
+                FiniteRank(column, basis, self.rank, self.mixing, spread=spread) for column in self.columns
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
             kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))

@@ -75,6 +75,7 @@ class Mtbo(ModelBased):
             cost=basis,
             rank=T,
             mixing=LIKE_THE_TARGET,
+            spread=Normal(-1.0, 1.0),
             warp=warp,
             drift=False,
         )
