@@ -152,6 +152,19 @@ def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
     assert abs(incumbent.loss - 0.5) < 2.5 * incumbent.std  # an extrapolation, and it says so
 
 
+def test_what_failed_at_the_target_is_not_the_incumbent_while_there_is_another() -> None:
+    with Study(SPACE, seed=0, overhead=0.01, effort=0.0) as study:
+        for _ in range(12):
+            evaluate(study, study.ask())
+        best = study.incumbent()
+        assert best is not None
+        study.fail(study.request(best.config), "out of memory", cost=1.0)
+        second = study.incumbent()
+        assert second is not None and second.config != best.config
+        study.tell(study.request(best.config), 0.04, cost=1.0)  # it was the machine's fault
+        assert study.incumbent().config == best.config  # type: ignore[union-attr]
+
+
 VARIANTS: list[dict[str, object]] = [
     {"pmin": "ep"},
     {"representers": "improvement"},

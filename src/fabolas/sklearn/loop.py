@@ -4,10 +4,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
-
-import numpy as np
 
 from fabolas.budget import Allowance, Budget
 from fabolas.execution import RESOLUTION
@@ -15,6 +13,7 @@ from fabolas.history import Incumbent, Suggestion, Trial
 from fabolas.progress import Report, Snapshot
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
+from fabolas.strategies.fabolas import Fabolas
 from fabolas.strategies.model_based import ModelBased
 from fabolas.study import Study
 
@@ -22,7 +21,8 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
-_FINALE = 1 / 3  # of a time budget, in which candidates that may be the best are run on all the rows first
+_FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
+_ALWAYS = 1e6  # checks of the strategy at the target, in seconds for each second below it
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
@@ -45,21 +45,19 @@ class Ending:
 
 @dataclass(frozen=True)
 class _Step:
-    """What most deserves a run on more rows than the search would choose.
+    """The incumbent on the way to all the rows.
 
     Attributes:
-        config: A configuration; None if there is none that may be the best.
+        config: Its configuration; None if it was run on all of them.
         size: Rows to run it on: all of them, or half the way there if nothing near was ever run.
         seconds: What that is predicted to take.
         full: What a run of it on all the rows is predicted to take.
-        incumbent: Whether it is the incumbent.
     """
 
     config: dict[str, Any] | None = None
     size: int = 0
     seconds: float = 0.0
     full: float = 0.0
-    incumbent: bool = False
 
 
 class Loop:
@@ -150,7 +148,10 @@ class Loop:
                 return suggestion
         if over:
             return self._at_least_one()
-        keep = self._reserve() if self._ending.verify else 0.0
+        if self._ending.verify and self._is_final(seconds, trials):
+            # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
+            cast(Fabolas, self._study.strategy).checks = _ALWAYS
+        keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0
         spare = seconds - keep if seconds > keep else seconds
         return self._study.ask(remaining=None if math.isinf(spare) else spare)
 
@@ -173,7 +174,7 @@ class Loop:
         if step.full <= seconds and not over:
             return self._study.request(step.config)
         # The incumbent is run on all the rows before the end even if that is late, but only once.
-        late = self._must_verify() or (step.incumbent and not self._late and trials > 0)
+        late = self._must_verify() or (not self._late and trials > 0)
         self._late = self._late or late
         return self._study.request(step.config) if late else None
 
@@ -253,35 +254,21 @@ class Loop:
         return int(next(iter(suggestion.fidelity.values()), self._full))
 
     def _look(self) -> None:
-        """Ask the models for the incumbent and the next configuration to run on all the rows."""
+        """Ask the models for the incumbent, and how it is to be run on all the rows."""
         start = self._clock()
         history = self._study.history
         if history.complete.any():
             self._incumbent = self._study.incumbent()
-            self._step = self._climb()
             if self._incumbent is not None:
+                self._step = self._climb(self._incumbent)
                 self.trajectory.append((self.elapsed(), self._incumbent))
         now = self._clock()
         self._look_again = now + _PATIENCE * (now - start)
 
-    def _climb(self) -> _Step:
-        """The incumbent if it is unverified; else the unverified one that may be better by most, if one may be."""
-        history, space = self._study.history, self._study.space
-        points = history.points[history.complete].copy()
-        points[:, space.dim :] = 1.0
-        targets = np.unique(points, axis=0)
-        forecast = cast(ModelBased, self._study.strategy).forecast(history, targets)
-        tried = history.points[~history.lost]
-        verified = (targets[:, None] == tried[None]).all(axis=2).any(axis=1)
-        best = int(np.argmin(forecast.losses))
-        incumbent = not verified[best]
-        if not incumbent:
-            hoped = np.where(verified, np.inf, forecast.losses - forecast.stds)
-            best = int(np.argmin(hoped))
-            if not hoped[best] < forecast.losses[verified].min():
-                return _Step(full=float(forecast.seconds[best]))
-        config, _ = space.decode(targets[best])
-        return replace(self._towards(config, float(forecast.seconds[best])), incumbent=incumbent)
+    def _climb(self, incumbent: Incumbent) -> _Step:
+        """The incumbent, if it was not run on all the rows yet."""
+        full = self._seconds(incumbent.config, self._full)
+        return _Step(full=full) if incumbent.verified else self._towards(incumbent.config, full)
 
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
         """A run on all the rows, or half the way there: what that would cost is a guess at first."""
@@ -289,9 +276,13 @@ class Loop:
         if _NEAR * largest >= self._full:
             return _Step(config, self._full, full, full)
         size = round(math.sqrt(largest * self._full))
-        history, point = self._study.history, self._study.space.encode(config, self._fidelity(size))
-        forecast = cast(ModelBased, self._study.strategy).forecast(history, point[None])
-        return _Step(config, size, float(forecast.seconds[0]), full)
+        return _Step(config, size, self._seconds(config, size), full)
+
+    def _seconds(self, config: dict[str, Any], size: int) -> float:
+        """What a run on so many rows is predicted to take."""
+        study = self._study
+        point = study.space.encode(config, self._fidelity(size))
+        return float(cast(ModelBased, study.strategy).forecast(study.history, point[None]).seconds[0])
 
     def _fidelity(self, size: int) -> dict[str, int]:
         return dict.fromkeys(self._study.space.fidelities, size)

@@ -219,7 +219,7 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
 
 
 def most_improving(position: Position, rng: np.random.Generator, *, novel: bool = True) -> Choice:
-    """The configuration at the target of largest expected improvement on the best predicted one.
+    """The affordable configuration at the target of largest expected improvement on the best predicted one.
 
     Args:
         position: what is known.
@@ -238,7 +238,7 @@ def most_improving(position: Position, rng: np.random.Generator, *, novel: bool 
         if novel:
             each += log_novelty(variance, loss.noise(points))
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-        return np.where(region.legal(points), averaged, -np.inf)
+        return np.where(position.prices(points)[1], averaged, -np.inf)
 
     start = region.at_target(pool(position, rng))
     found = maximize.candidates(

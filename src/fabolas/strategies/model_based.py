@@ -10,7 +10,7 @@ import numpy as np
 
 from fabolas import design, surrogate
 from fabolas import effort as efforts
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray
 from fabolas.effort import Effort
 from fabolas.history import History, Incumbent, Suggestion
 from fabolas.space import Space
@@ -153,11 +153,16 @@ class ModelBased:
         return Proposal(choice.point, origin, effort=effort.level, predicted_cost=choice.seconds)
 
     def incumbent(self, history: History) -> Incumbent | None:
-        """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6)."""
+        """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6).
+
+        One that has failed there is none, as long as there is another.
+        """
         if not history.complete.any():
             return None
         models = self._models(history)
         complete = np.flatnonzero(history.complete)
+        possible = ~self._fails_at_target(history, history.points[complete])
+        complete = complete[possible] if possible.any() else complete
         x = history.points[complete, : self.space.dim]
         target = self.region.at_target(x)
         mean = models.loss.mean_of(target).mean(axis=0)
@@ -176,6 +181,16 @@ class ModelBased:
             verified=bool(full.any()),
             trial_ids=tuple(history.trials[i].id for i in same),
         )
+
+    def _fails_at_target(self, history: History, points: Array) -> BoolArray:
+        """Which configurations of the points (m, D) were run at the target and never to the end, (m,)."""
+        d = self.space.dim
+        there = (history.points[:, d:] == 1.0).all(axis=1)
+        failed, complete = (
+            (points[:, None, :d] == history.points[None, there & outcome, :d]).all(axis=2).any(axis=1)
+            for outcome in (history.failed, history.complete)
+        )
+        return np.asarray(failed & ~complete)
 
     def forecast(self, history: History, points: Array) -> Forecast:
         """Loss and cost of points (m, D) given the record, which must hold a complete trial."""
