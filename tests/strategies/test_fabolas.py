@@ -160,7 +160,8 @@ def test_what_failed_at_the_target_is_not_the_incumbent_while_there_is_another()
         assert best is not None
         study.fail(study.request(best.config), "out of memory", cost=1.0)
         second = study.incumbent()
-        assert second is not None and second.config != best.config
+        assert second is not None
+        assert second.config != best.config
         study.tell(study.request(best.config), 0.04, cost=1.0)  # it was the machine's fault
         assert study.incumbent().config == best.config  # type: ignore[union-attr]
 
