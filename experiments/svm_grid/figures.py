@@ -61,21 +61,25 @@ def over_time(problem: Problem, runs: Runs, budget: float, title: str) -> Figure
     """Test error of the incumbent against time in full trainings, median and quartiles (figure 2, left, middle)."""
     figure = Figure(figsize=(8.4, 4.6), layout="constrained")
     ax = figure.subplots()
-    best = problem.test_error(problem.best_config)
+    best, worst = problem.test_error(problem.best_config), 0.0
     for method, of_method in runs.items():
         band = curves.over_time(of_method, problem.full_cost, budget)
         colour = COLOURS.get(method)
         ax.step(band.at, band.middle, where="post", color=colour, label=method, lw=1.8)
         ax.fill_between(band.at, band.lower, band.upper, step="post", color=colour, alpha=0.15, lw=0)
+        worst = max(worst, float(band.upper[np.isfinite(band.upper)].max(initial=best)))
     ax.axhline(best, color="black", lw=0.8, ls=":", label="best of the table")
     ax.set(xscale="log", yscale="log", title=title)
     ax.set(
         xlabel="time in trainings of the best configuration on all the data",
         ylabel="test error of the incumbent",
     )
-    ax.set_ylim(0.9 * best, 1.0)
+    ax.set_ylim(0.9 * best, 1.1 * worst)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    _plain_ticks(ax, [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0) if t >= 0.9 * best])
+    _plain_ticks(
+        ax,
+        [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.9) if 0.9 * best <= t <= 1.1 * worst],
+    )
     ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
