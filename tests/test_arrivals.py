@@ -128,6 +128,22 @@ def test_what_has_arrived_ends_before_what_is_lost_and_the_clock_never_goes_back
         assert stamps == sorted(stamps)
 
 
+def test_what_has_arrived_is_not_given_up(tmp_path: Path) -> None:
+    with study(tmp_path / "study.db") as s:
+        for _ in range(3):
+            s.ask()
+        s.arrived(Ended(0, "complete", 0.5, 1.0, {"rows": 7}))
+        s.arrived(Ended(1, "failed", None, 1.0, error="boom"))
+        for number in range(3):
+            s.lose(number, "interrupted")
+        assert [(t.status, t.loss, t.info) for t in s.trials] == [
+            ("complete", 0.5, {"rows": 7}),
+            ("failed", None, {}),
+            ("lost", None, {}),
+        ]
+        assert read(tmp_path / "study.db").trials == s.trials
+
+
 def test_a_lost_outcome_is_not_kept_at_once_since_it_would_be_lost_anyway(tmp_path: Path) -> None:
     with study(tmp_path / "study.db") as s:
         s.ask()

@@ -19,6 +19,7 @@ import fabolas
 from fabolas import Float, Outcome, Result, Space, Study
 from fabolas.budget import Budget
 from fabolas.loop import Loop
+from fabolas.reader import read
 from fabolas.storage import MemoryStorage
 from fabolas.strategies.apart import DISTANCE, apart
 from fabolas.strategies.random import Random
@@ -273,7 +274,7 @@ def test_ctrl_c_once_waits_for_the_running_trials(tmp_path: Path) -> None:
     assert out.strip() == str([status for status, _, _ in rows])
 
 
-def test_ctrl_c_twice_stops_now_and_loses_nothing_that_was_measured(tmp_path: Path) -> None:
+def test_ctrl_c_twice_stops_now_and_the_time_that_trials_took_is_kept(tmp_path: Path) -> None:
     process = begin(tmp_path, "long")
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
@@ -284,6 +285,58 @@ def test_ctrl_c_twice_stops_now_and_loses_nothing_that_was_measured(tmp_path: Pa
     assert process.returncode == 0
     assert out.strip() == "['lost', 'lost']"
     assert all(0 < cost < 60 and elapsed is not None for _, elapsed, cost in outcomes(tmp_path))
+
+
+class Interrupted(Random):
+    """Ctrl-C is pressed twice in its thought, which goes on until so many outcomes have come."""
+
+    def __init__(self, path: Path, outcomes: int, at: int) -> None:
+        super().__init__(Space(SPACE, SIZE))
+        self.path, self.outcomes, self.at = path, outcomes, at
+        self.asked = 0
+
+    def suggest(self, *arguments: Any, **named: Any) -> Any:
+        self.asked += 1
+        if self.asked == self.at:
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+            deadline = time.monotonic() + 60
+            while len(read(self.path).trials) < self.outcomes:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        return super().suggest(*arguments, **named)
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_ctrl_c_twice_in_a_thought_loses_nothing_that_was_measured(lasting: bool, tmp_path: Path) -> None:
+    """Two of three trials end while the fourth is thought of; the third ends too, or goes on for ever."""
+    path, gate = tmp_path / "study.db", tmp_path / "gate"
+    third = minimize(bowl, max_trials=3).trials[2].config["x"]
+
+    def objective(config: dict[str, Any], size: int) -> float:
+        while lasting and config["x"] == third and not gate.exists():
+            time.sleep(0.01)
+        return float(config["x"])
+
+    with ThreadPoolExecutor(3) as executor:
+        try:
+            result = minimize(
+                objective,
+                strategy=Interrupted(path, outcomes=3 - lasting, at=4),
+                executor=executor,
+                max_trials=9,
+                storage=path,
+            )
+        finally:
+            gate.touch()
+    assert result.interrupted
+    assert {trial.id: trial.status for trial in result.trials} == {
+        0: "complete",
+        1: "complete",
+        2: "lost" if lasting else "complete",
+    }
+    assert all(trial.loss == trial.config["x"] for trial in result.trials if trial.status == "complete")
+    assert read(path).trials == result.trials
 
 
 def test_when_a_trial_began_is_recorded_as_it_was_and_not_when_there_was_time_to_hear_of_it() -> None:

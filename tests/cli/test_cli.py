@@ -90,6 +90,18 @@ def test_the_same_command_with_a_larger_budget_goes_on(command: Fabolas) -> None
     assert read("run.db").seed == 4
 
 
+def test_what_workers_report_is_in_the_file_at_once(command: Fabolas) -> None:
+    run = ("run", "problem.py", "--quiet", "--storage", "run.db", "--seed", "1")
+    assert command(*run, "--max-trials", "2").code == 0
+    with closing(sqlite3.connect("run.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE seen (suggestion)")
+        trigger = "AFTER INSERT ON arrival BEGIN INSERT INTO seen VALUES (NEW.suggestion); END"
+        connection.execute(f"CREATE TRIGGER see {trigger}")
+    assert command(*run, "--max-trials", "5", "--workers", "2").code == 0
+    with closing(sqlite3.connect("run.db")) as connection:
+        assert sorted(connection.execute("SELECT suggestion FROM seen")) == [(2,), (3,), (4,)]
+
+
 def test_the_command_line_goes_before_the_file(command: Fabolas) -> None:
     command("run", "problem.py", "--max-trials", "1", "--strategy", "hyperband", "--storage", "run.db")
     assert read("run.db").strategy == "hyperband"

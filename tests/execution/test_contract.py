@@ -190,6 +190,21 @@ def test_wake_ends_the_waiting(open_place: Open) -> None:
     assert place.next(PATIENCE) is None
 
 
+def test_wake_does_not_hide_what_has_happened_from_who_does_not_wait(open_place: Open) -> None:
+    place, heard = open_place(moody), list[Event]()
+    place.listen(heard.append)
+    place.wake()
+    place.wake()
+    place.submit(job(0, do="return", value=0.5))
+    if place.ahead:
+        deadline = time.monotonic() + PATIENCE
+        while len(heard) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        place.close()
+    assert [type(event) for event in iter(lambda: place.next(0.0), None)] == [Started, Ended]
+
+
 def test_closing_does_not_wait_for_what_runs(open_place: Open, executor: Any) -> None:
     if type(executor).__name__ in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
         pytest.skip("the executor itself waits for its tasks when it is shut down after the test")

@@ -13,7 +13,7 @@ from fabolas.cli.output import show
 from fabolas.cli.problem import Problem, load
 from fabolas.result import Result
 from fabolas.run import minimize
-from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage
 
 # What minimize calls it -> what the command line calls it.
 _ARGUMENTS = {
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     problem = load(Path(options.problem))
     given = {name: getattr(options, word) for name, word in _ARGUMENTS.items()}
     settings = problem.settings | {name: value for name, value in given.items() if value is not None}
-    storage = _Watched(SqliteStorage(options.storage) if options.storage is not None else MemoryStorage())
+    storage = _WatchedMemory() if options.storage is None else _WatchedFile(options.storage)
     try:
         result = _minimize(problem, storage, progress=not options.quiet, **settings)
     except RuntimeError as error:
@@ -55,26 +55,28 @@ def run(options: argparse.Namespace) -> int:
 class _Watched:
     """A storage that remembers whether it was opened: what is refused before is the user's to mend."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self.opened = False
+    opened = False
 
     def open(self, identity: Identity) -> Record:
-        record = self._storage.open(identity)
+        record: Record = super().open(identity)  # type: ignore[misc]
         self.opened = True
         return record
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._storage, name)
+
+class _WatchedFile(_Watched, SqliteStorage):
+    """A file."""
 
 
-def _minimize(problem: Problem, storage: _Watched, **settings: Any) -> Result:
-    kept: Any = storage
+class _WatchedMemory(_Watched, MemoryStorage):
+    """What is kept without one."""
+
+
+def _minimize(problem: Problem, storage: _WatchedFile | _WatchedMemory, **settings: Any) -> Result:
     try:
         with warnings.catch_warnings():
             # Of an early end alone, which the result tells too; those of the objective are left as they are.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(__name__))
-            return minimize(problem.objective, problem.space, problem.fidelities, storage=kept, **settings)
+            return minimize(problem.objective, problem.space, problem.fidelities, storage=storage, **settings)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         if storage.opened:
             raise

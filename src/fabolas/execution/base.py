@@ -82,7 +82,10 @@ class Place(Protocol):
         ...
 
     def next(self, timeout: float | None = None) -> Event | None:
-        """The next thing that happened; None if nothing did for so many seconds, or ``wake`` was called."""
+        """The next thing that happened; None if nothing did for so many seconds, or ``wake`` was called meanwhile.
+
+        With 0 seconds, None says that nothing has happened which was not given before, whoever called ``wake``.
+        """
         ...
 
     def listen(self, listener: Callable[[Event], None]) -> None:

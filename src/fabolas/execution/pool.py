@@ -64,9 +64,12 @@ class Pool:
 
     def next(self, timeout: float | None = None) -> Event | None:
         try:
-            return self._events.get(timeout=timeout) if timeout != 0.0 else self._events.get_nowait()
+            event = self._events.get(timeout=timeout) if timeout != 0.0 else self._events.get_nowait()
+            while event is None and timeout == 0.0:  # nobody waits who could be woken
+                event = self._events.get_nowait()
         except queue.Empty:
             return None
+        return event
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         self._listener = listener

@@ -1,6 +1,6 @@
 """Where a study keeps its record: in memory, or in one SQLite file that a killed process cannot harm."""
 
-from fabolas.storage.base import Identity, Record, Storage, Witness
+from fabolas.storage.base import Identity, Noticeboard, Record, Storage, Witness
 from fabolas.storage.memory import MemoryStorage
 from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE
 from fabolas.storage.sqlite import SqliteStorage
@@ -11,6 +11,7 @@ __all__ = [
     "SQLITE",
     "Identity",
     "MemoryStorage",
+    "Noticeboard",
     "Record",
     "SqliteStorage",
     "Storage",

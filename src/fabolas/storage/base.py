@@ -1,9 +1,10 @@
 """What a study is known by, what is known of it, and what a storage has to do."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fabolas._types import Array
+from fabolas.budget import Allowance
 from fabolas.history import Suggestion, Trial, plain
 from fabolas.space import Space
 
@@ -95,6 +96,7 @@ class Storage(Protocol):
         ...
 
 
+@runtime_checkable
 class Witness(Storage, Protocol):
     """A storage that is also written to by the threads that wait for workers, while its study thinks.
 
@@ -104,6 +106,15 @@ class Witness(Storage, Protocol):
 
     def add_arrival(self, trial: Trial) -> None:
         """Keep an outcome that the study has not heard of yet; ``add_trial`` puts its own in the place of it."""
+        ...
+
+
+@runtime_checkable
+class Noticeboard(Storage, Protocol):
+    """A storage that also keeps what only those want to know who look at it from outside; none has to be one."""
+
+    def keep_allowance(self, allowance: Allowance) -> None:
+        """Keep what the run may use that has the study open, in the place of what the last one might."""
         ...
 
 

@@ -20,6 +20,7 @@ class Pending:
         self._suggestions: dict[int, Suggestion] = {}
         self._begun: dict[int, float] = {}
         self._before: dict[int, dict[str, Array]] = {}
+        self._reported: dict[int, Trial] = {}
 
     @property
     def all(self) -> tuple[Suggestion, ...]:
@@ -56,11 +57,20 @@ class Pending:
         self._begun[number] = now
         self._before.pop(number, None)
 
+    def report(self, outcome: Trial) -> None:
+        """What came of one is known, though the study has not heard of it; may be said from any thread."""
+        self._reported[outcome.id] = outcome
+
+    def reported(self, number: int) -> Trial | None:
+        """What came of it, None if that is not known."""
+        return self._reported.get(number)
+
     def remove(self, number: int) -> None:
         """It has ended, or was taken back."""
         del self._suggestions[number]
         self._begun.pop(number, None)
         self._before.pop(number, None)
+        self._reported.pop(number, None)
 
     def before(self, number: int, last: int) -> dict[str, Array]:
         """The strategy's state before a suggestion that nobody has begun with.

@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from fabolas.budget import Allowance
 from fabolas.execution import RESOLUTION, Ended, Event, Started
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
 from fabolas.space import Fidelity, Space
-from fabolas.storage import Identity, Storage
+from fabolas.storage import Identity, Noticeboard, Storage, Witness
 from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.apart import apart
 from fabolas.study.opening import check_overhead, check_seed, left_behind, storage_of
@@ -279,6 +278,8 @@ class Study:
     def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
         """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
 
+        What a worker has reported is not given up: if the outcome has ``arrived``, it is recorded instead.
+
         Args:
             suggestion: What ``ask`` gave, or its id.
             reason: Why, in words.
@@ -289,6 +290,9 @@ class Study:
         """
         now = self._clock()
         own = self._find(suggestion)
+        outcome = self._pending.reported(own.id)
+        if outcome is not None:
+            return self._end(outcome)
         known = own in self._pending.running and cost != 0
         seconds = self._pending.cost(own, cost, now) if known else 0.0
         return self._end(Trial(own, "lost", None, seconds, error=reason))
@@ -296,31 +300,31 @@ class Study:
     def arrived(self, event: Event) -> None:
         """Have the storage keep at once what a worker reports, before the study itself is told.
 
-        This alone may be called from any thread, also while the study thinks; it changes nothing but the storage.
-        If the process is killed before ``tell`` or ``fail``, whoever opens the record next finds the outcome as if
-        it had been told. A storage that is no ``Witness`` is left alone.
+        This alone may be called from any thread, also while the study thinks; its trials stay as they are. If the
+        process is killed before ``tell`` or ``fail``, whoever opens the record next finds the outcome as if it had
+        been told. A storage that is no ``Witness`` is left alone.
         """
-        add_arrival = getattr(self._storage, "add_arrival", None)
         suggestion = self._pending.get(event.id)
-        if add_arrival is None or suggestion is None:
+        if suggestion is None or (isinstance(event, Ended) and event.status == "lost"):
             return
-        if isinstance(event, Started):
-            keep = partial(self._storage.add_start, event.id, event.at)
-        elif event.status != "lost":
+        outcome: Trial | None = None
+        if isinstance(event, Ended):
             elapsed = None if self.elapsed_by is None else self.elapsed_by()
-            keep = partial(add_arrival, replace(_as_told(suggestion, event), elapsed=elapsed))
-        else:
+            outcome = replace(_as_told(suggestion, event), elapsed=elapsed)
+            self._pending.report(outcome)
+        if not isinstance(self._storage, Witness):
             return
-        with suppress(
-            RuntimeError
-        ):  # what cannot be written now will be when the study hears of it, or is an error
-            keep()
+        # What cannot be written now will be when the study hears of it, or is an error then.
+        with suppress(RuntimeError):
+            if outcome is not None:
+                self._storage.add_arrival(outcome)
+            elif isinstance(event, Started):
+                self._storage.add_start(event.id, event.at)
 
     def allow(self, allowance: Allowance) -> None:
         """Have the storage keep, if it can, what the run of this study may use: for those who look at it."""
-        keep = getattr(self._storage, "keep_allowance", None)
-        if keep is not None:
-            keep(allowance)
+        if isinstance(self._storage, Noticeboard):
+            self._storage.keep_allowance(allowance)
 
     def incumbent(self) -> Incumbent | None:
         """The evaluated configuration with the lowest predicted loss at the target; None before one."""
