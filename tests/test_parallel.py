@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -290,9 +291,9 @@ def test_ctrl_c_twice_stops_now_and_the_time_that_trials_took_is_kept(tmp_path: 
 class Interrupted(Random):
     """Ctrl-C is pressed twice in its thought, which goes on until so many outcomes have come."""
 
-    def __init__(self, path: Path, outcomes: int, at: int) -> None:
+    def __init__(self, path: Path, pressed: threading.Event, outcomes: int, at: int) -> None:
         super().__init__(Space(SPACE, SIZE))
-        self.path, self.outcomes, self.at = path, outcomes, at
+        self.path, self.pressed, self.outcomes, self.at = path, pressed, outcomes, at
         self.asked = 0
 
     def suggest(self, *arguments: Any, **named: Any) -> Any:
@@ -300,6 +301,7 @@ class Interrupted(Random):
         if self.asked == self.at:
             for _ in range(2):
                 os.kill(os.getpid(), signal.SIGINT)
+            self.pressed.set()
             deadline = time.monotonic() + 60
             while len(read(self.path).trials) < self.outcomes:
                 assert time.monotonic() < deadline
@@ -309,26 +311,27 @@ class Interrupted(Random):
 
 @pytest.mark.parametrize("lasting", [False, True])
 def test_ctrl_c_twice_in_a_thought_loses_nothing_that_was_measured(lasting: bool, tmp_path: Path) -> None:
-    """Two of three trials end while the fourth is thought of; the third ends too, or goes on for ever."""
-    path, gate = tmp_path / "study.db", tmp_path / "gate"
+    """Two of three trials end while the fourth is thought of; the third ends too, or lasts."""
+    path, pressed, over = tmp_path / "study.db", threading.Event(), threading.Event()
     third = minimize(bowl, max_trials=3).trials[2].config["x"]
 
     def objective(config: dict[str, Any], size: int) -> float:
-        while lasting and config["x"] == third and not gate.exists():
-            time.sleep(0.01)
+        pressed.wait()
+        if lasting and config["x"] == third:
+            over.wait()
         return float(config["x"])
 
     with ThreadPoolExecutor(3) as executor:
         try:
             result = minimize(
                 objective,
-                strategy=Interrupted(path, outcomes=3 - lasting, at=4),
+                strategy=Interrupted(path, pressed, outcomes=3 - lasting, at=4),
                 executor=executor,
                 max_trials=9,
                 storage=path,
             )
         finally:
-            gate.touch()
+            over.set()
     assert result.interrupted
     assert {trial.id: trial.status for trial in result.trials} == {
         0: "complete",
