@@ -78,11 +78,8 @@ def test_a_process_that_dies_or_must_be_killed_takes_only_its_trial_along(place:
 def test_a_worker_that_died_between_trials_is_replaced_and_the_next_one_not_blamed(place: Place) -> None:
     first = run(place, job(1, do="work"), job(2, do="work"))
     assert {one.status for one in first.values()} == {"complete"}
-    workers = subprocess.run(
-        ["pgrep", "-P", str(os.getpid()), "-f", "fabolas.execution.worker"], capture_output=True, check=True
-    )
-    for pid in workers.stdout.split():
-        os.kill(int(pid), signal.SIGKILL)
+    for pid in _workers(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
     assert {one.status for one in run(place, job(3, do="work"), job(4, do="work")).values()} == {"complete"}
 
 
@@ -295,6 +292,40 @@ def test_a_worker_that_never_has_its_data_loaded_is_not_waited_for_where_trials_
     assert "had not loaded the objective and its data after 1 s" in (ended.error or "")
 
 
+HANGING = "import os, time\nif 'FABOLAS_TEST_HANG' in os.environ: time.sleep(1000)\n"
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python itself never comes to its first line, in a process that is started now."""
+    (tmp_path / "sitecustomize.py").write_text(HANGING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("FABOLAS_TEST_HANG", "1")
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_worker_that_never_reads_its_data_is_not_waited_for_where_trials_are_limited() -> None:
+    payload = pickled(lambda config, size, data: 0.5, bytes(5_000_000))  # more than fits in a pipe
+    place = Pool([ProcessSlot(payload, loading=0.5)])
+    ended = run(place, Job(0, {}, {"size": 1}, timeout=0.5))[0]
+    place.close()
+    assert ended.status == "failed"
+    assert "had not loaded the objective and its data after 0.5 s" in (ended.error or "")
+
+
+@pytest.mark.usefixtures("hanging")
+def test_a_worker_that_never_reads_its_data_can_be_stopped() -> None:
+    place = place_for(lambda config, size, data: 0.5, bytes(5_000_000), workers=2)
+    place.submit(job(0))
+    assert place.next(0.5) is None
+    before = threading.active_count()
+    place.close()
+    assert [event.id for event in events_until(place, 1)] == [0]
+    assert (
+        threading.active_count() == before - 5
+    )  # two slots; of one process two streams and what is sent to it
+
+
 def threads_of(config: dict[str, Any], size: int) -> float:
     return float(os.environ["OMP_NUM_THREADS"])
 
@@ -325,11 +356,37 @@ def deaf(config):
     if sys.argv[2] == "sleeping":
         time.sleep(1000)
     re.match("(a+)+$", "a" * 60 + "b")  # for ever, and no other thread may run meanwhile
+if sys.argv[2] == "starting":
+    os.environ["FABOLAS_TEST_HANG"] = "1"
 place = place_for(deaf, workers=2)
 place.submit(Job(0, {}, {}))
 place.next()
 time.sleep(1000)
 """
+
+
+def _workers(parent: int) -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(parent), "-f", "fabolas.execution.worker"], capture_output=True, check=False
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def test_a_worker_does_not_outlive_its_parent_before_python_has_started_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HANGING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    parent = subprocess.Popen([sys.executable, "-c", DEAF, str(tmp_path / "pid"), "starting"])
+    deadline = time.monotonic() + PATIENCE
+    while not (left := _workers(parent.pid)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    parent.kill()
+    parent.wait()
+    while any(_alive(pid) for pid in left):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("how", ["sleeping", "deaf"])

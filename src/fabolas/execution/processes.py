@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -27,20 +28,19 @@ from fabolas.execution.task import RESOLUTION
 
 _LOADING = 60.0  # seconds that a process may take to load what it needs where trials are limited to fewer
 _TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
-# A guard outside the worker, adopted by the system's first process so that the objective never waits for it as for
-# a child of its own: when our end of the lifeline is closed, as it is when we are killed, it ends the worker and
-# what that has started. The worker itself may be in the middle of something that lets none of its threads run.
+# A guard beside the worker, there before Python is, and adopted by the system's first process so that the objective
+# never waits for it as for a child of its own: when our end of the lifeline is closed, as it is when we are killed, it
+# ends the worker and what that has started. The worker itself may be in the middle of something that lets none of its
+# threads run. The lifeline is the shell's standard input; a background job is given another by rule.
+_GUARD = """
+exec {spare}<&0 </dev/null
+( (read line; kill -KILL 0) <&{spare} & )
+exec {spare}<&-
+exec "$@"
+"""
 _BOOT = """
-import json, os, signal, sys
-number, lifeline, sys.path[:], sys.argv[:] = json.loads(sys.argv[1])
-if os.fork() == 0:
-    if os.fork() > 0:
-        os._exit(0)
-    os.close(number)
-    os.read(lifeline, 1)
-    os.killpg(0, signal.SIGKILL)
-os.wait()
-os.close(lifeline)
+import json, sys
+number, sys.path[:], sys.argv[:] = json.loads(sys.argv[1])
 from fabolas.execution.worker import main
 main(number)
 """
@@ -103,6 +103,7 @@ class ProcessSlot:
         self._stopped = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Any = None
+        self._sender: threading.Thread | None = None
         self._output: Output | None = None
         self._lifeline = -1  # a pipe whose other end the worker's guard holds
 
@@ -121,10 +122,12 @@ class ProcessSlot:
 
     def _attempt(self, job: Job, started: Callable[[], None]) -> Ended:
         """Raises OSError or EOFError if the process dies before the objective is called."""
+        sent = time.perf_counter()
         if self._process is None:
             self._start()
-        self._connection.send_bytes(pickle.dumps(job))
-        sent = time.perf_counter()
+            self._send(self._payload, pickle.dumps(job))
+        else:
+            self._send(pickle.dumps(job))
         begin: float | None = None
         while True:
             if self._stopped.is_set():
@@ -147,6 +150,20 @@ class ProcessSlot:
             elif reason := self._delay(job, sent) if begin is None else self._excess(job, begin):
                 self._kill()
                 return Ended(job.id, "failed", cost=_since(begin), error=reason)
+
+    def _send(self, *messages: bytes) -> None:
+        """By a thread: a process that does not read them would keep us from looking at the clock."""
+
+        def send(connection: Any) -> None:
+            # It has died, or was killed: whoever waits for its answer sees that too.
+            with contextlib.suppress(OSError):
+                for message in messages:
+                    connection.send_bytes(message)
+
+        self._sender = threading.Thread(
+            target=send, args=(self._connection,), name="fabolas-sender", daemon=True
+        )
+        self._sender.start()
 
     def _receive(self) -> Started | Ended | None:
         """What the process says within a tick; EOFError or OSError if it has died."""
@@ -198,17 +215,19 @@ class ProcessSlot:
         try:
             # It finds the same modules as we do, and its objective the same command line.
             path = [str(entry) for entry in sys.path]
-            arguments = json.dumps([theirs.fileno(), held, path, sys.argv])
-            command = [sys.executable, "-c", _BOOT, arguments]
+            number = theirs.fileno()
+            arguments = json.dumps([number, path, sys.argv])
+            guard = _GUARD.format(spare=3 if number != 3 else 4)
+            command = ["sh", "-c", guard, "sh", sys.executable, "-c", _BOOT, arguments]
             # A session of its own: Ctrl-C in the terminal is for us alone, and what the objective starts can be
             # ended together with it.
             self._process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=held,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=self._environment,
-                pass_fds=(theirs.fileno(), held),
+                pass_fds=(number,),
                 start_new_session=True,
             )
         except BaseException:
@@ -219,24 +238,33 @@ class ProcessSlot:
             os.close(held)
         self._connection, self._lifeline, self._held = ours, lifeline, 0
         self._output = Output(self._process)
-        ours.send_bytes(self._payload)
 
     def _kill(self) -> int:
         """End the process and what it has started; its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
-        self._connection.close()
-        # It ends by itself when the pipe is closed, or has ended already; the code is then its own.
+        # For its reader and our sender the pipe ends here; it is closed when neither uses it any more.
+        with contextlib.suppress(OSError), _socket(self._connection) as pipe:
+            pipe.shutdown(socket.SHUT_RDWR)
+        # It ends by itself when the pipe has ended, or has ended already; the code is then its own.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=_TICK)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         os.close(self._lifeline)
         code = process.wait()
+        if self._sender is not None:
+            self._sender.join()
+        self._connection.close()
         if self._output is not None:
             self._output.finish()
         return code
+
+
+def _socket(connection: Any) -> socket.socket:
+    """The socket that a pipe in two directions is; another name for it, to be closed on its own."""
+    return socket.socket(fileno=os.dup(connection.fileno()))
 
 
 def _since(begin: float | None) -> float:
