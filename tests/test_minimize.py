@@ -208,6 +208,22 @@ def test_ctrl_c_once_finishes_the_trial_and_twice_stops_it_both_with_the_result_
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_twice_before_the_objective_is_called_stops_the_trial_too() -> None:
+    class Interrupted(MemoryStorage):
+        """The user presses Ctrl-C twice while it is being recorded that the third trial begins."""
+
+        def add_start(self, number: int, started: float) -> None:
+            super().add_start(number, started)
+            if number == 2:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+
+    called = list[dict[str, Any]]()
+    result = minimize(lambda config, size: called.append(config) or 0.5, max_trials=10, storage=Interrupted())
+    assert [trial.status for trial in result.trials] == ["complete"] * 2 + ["lost"]
+    assert len(called) == 2
+
+
 def test_an_impatient_third_ctrl_c_does_not_cost_the_answer() -> None:
     class Impatient(MemoryStorage):
         """The user presses Ctrl-C once more while what was stopped is being recorded."""

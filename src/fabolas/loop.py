@@ -128,6 +128,8 @@ class Loop:
     def _next(self, timeout: float | None) -> Event | None:
         self._inside = not self._place.ahead
         try:
+            if self._inside and self._stopped:  # by a Ctrl-C that came too soon to end the objective itself
+                raise KeyboardInterrupt
             return self._place.next(timeout)
         finally:
             self._inside = False
