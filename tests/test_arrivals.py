@@ -120,8 +120,8 @@ def test_what_has_arrived_ends_before_what_is_lost_and_the_clock_never_goes_back
         assert [(t.id, t.status) for t in s.trials] == [
             (3, "complete"),
             (1, "complete"),
+            (2, "lost"),  # it was begun with last
             (0, "lost"),
-            (2, "lost"),
         ]
         stamps = [trial.elapsed or 0.0 for trial in s.trials]
         assert stamps[:2] == [4.0, 4.0]
@@ -158,6 +158,31 @@ def test_whoever_reads_the_file_sees_an_arrival_as_a_trial(tmp_path: Path) -> No
         s.arrived(Ended(1, "complete", 0.5, 1.0))
         file = read(tmp_path / "study.db")
         assert ([t.id for t in file.trials], [w.id for w in file.begun]) == ([1], [0])
+
+
+def test_a_reader_never_sees_the_clock_go_back_where_what_was_heard_of_came_between(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with study(path) as s:
+        for _ in range(5):
+            s.ask()
+        for number, at in ((1, 2.0), (2, 2.5), (3, 3.0)):
+            s.elapsed_by = lambda at=at: at
+            s.arrived(Ended(number, "complete", number / 8, 1.0))
+        s.elapsed_by = lambda: 4.0
+        s.tell(2, 0.25, 1.0)
+        s.elapsed_by = lambda: 5.0
+        s.arrived(Ended(0, "failed", None, 1.0, error="boom"))
+        file = read(path)
+        assert [(t.id, t.loss, t.elapsed) for t in file.trials] == [
+            (2, 0.25, 4.0),
+            (1, 0.125, 4.0),
+            (3, 0.375, 4.0),
+            (0, None, 5.0),
+        ]
+        assert [waiting.id for waiting in file.pending] == [4]
+        assert file.history.elapsed == 5.0
+    with study(path) as s:
+        assert s.trials[:4] == file.trials  # what was seen is what it is
 
 
 def as_schema_2(path: Path) -> None:

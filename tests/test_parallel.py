@@ -377,7 +377,7 @@ def test_a_killed_run_of_several_workers_goes_on_and_counts_its_time_once(tmp_pa
     process.communicate()
     with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
         assert {trial.status for trial in study.trials} == {"lost"}
-        assert len({trial.elapsed for trial in study.trials}) == 1
+        assert study.elapsed == study.trials[-1].elapsed  # the longest of those that ran side by side
         reasons = [trial.error or "" for trial in study.trials]
         assert sum("before an outcome was told" in reason for reason in reasons) == 2
         assert study.elapsed <= max(trial.cost for trial in study.trials) + 1e-9

@@ -142,14 +142,14 @@ def test_a_snapshot_counts_what_the_record_says() -> None:
         study.lose(study.ask(), "interrupted")
         waiting = study.ask()
         news = Snapshot.of(
-            space, study.history, study.running, elapsed=1.0, thinking=study.thinking, incumbent=None
+            space, study.history, study.running, {}, elapsed=1.0, thinking=study.thinking, incumbent=None
         )
     assert (news.trials, news.failed, news.lost, news.at_target) == (4, 1, 1, 2)
     assert news.sizes == (Sizes("size", 10, 1000, (0, 0, 0, 0, 0, 0, 0, 4)),)
     assert news.running == (Running(waiting.id, {"size": 1000}, None),)
     assert news.failure == (1, "OSError: disk full")
     assert news.thinking_share == pytest.approx(5 / 14, rel=1e-3)
-    empty = Snapshot.of(space, type(study.history)(), (), elapsed=0.0, thinking=0.0, incumbent=None)
+    empty = Snapshot.of(space, type(study.history)(), (), {}, elapsed=0.0, thinking=0.0, incumbent=None)
     assert empty == Snapshot(sizes=(Sizes("size", 10, 1000, (0,) * 8),))
 
 
@@ -182,7 +182,7 @@ def test_while_an_evaluation_runs_its_seconds_go_on(monkeypatch: pytest.MonkeyPa
         clock.now = 10.0
         report(Snapshot(10.0, running=(Running(3, {"size": 5}),)))
         clock.now = 14.0
-        report(Snapshot(14.0, running=(Running(3, {"size": 5}), Running(4, {"size": 5}))))
+        report(Snapshot(14.0, running=(Running(3, {"size": 5}), Running(4, {"size": 5}, seconds=0.5))))
         report.notice("waiting for what is running")
         clock.now = 15.5
         for _ in range(200):  # the display asks four times a second
@@ -190,7 +190,10 @@ def test_while_an_evaluation_runs_its_seconds_go_on(monkeypatch: pytest.MonkeyPa
                 break
             time.sleep(0.05)
     assert seen[-1].elapsed == 15.5
-    assert [trial.seconds for trial in seen[-1].running] == [5.5, 1.5]
+    assert [trial.seconds for trial in seen[-1].running] == [
+        5.5,
+        2.0,
+    ]  # the second was first heard of half a second late
     assert seen[-1].notice == "waiting for what is running"
 
 

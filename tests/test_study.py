@@ -2,6 +2,7 @@ import math
 import pickle
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from fabolas import Float, History, Incumbent, Integer, Outcome, Space, Study, Suggestion
 from fabolas._types import Array
-from fabolas.storage import MemoryStorage
+from fabolas.history import Trial
+from fabolas.storage import MemoryStorage, SqliteStorage
 from fabolas.strategies import NAMES, Proposal, make
 from fabolas.strategies.model_based import ModelBased
 
@@ -241,6 +243,50 @@ def test_several_lost_trials_ran_side_by_side_and_their_time_counts_once(tmp_pat
         assert s.elapsed == 35.0
         s.tell(s.ask(), 0.5, cost=4.0)  # and alone again
         assert s.elapsed == 39.0
+
+
+@pytest.mark.parametrize("recorded", range(4))
+def test_a_process_that_dies_while_it_ends_what_was_left_counts_its_time_once(
+    recorded: int, tmp_path: Path
+) -> None:
+    class Dies(SqliteStorage):
+        """Takes so many trials."""
+
+        left = recorded
+
+        def add_trial(self, trial: Trial) -> None:
+            if self.left == 0:
+                raise MemoryError
+            self.left -= 1
+            super().add_trial(trial)
+
+    path = tmp_path / "study.db"
+    with study(storage=path, overhead=0.0) as s:
+        s.tell(s.ask(), 0.5, cost=5.0)
+        for _ in range(3):
+            s.ask()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE suggestion SET started = started - 1000, predicted_cost = 50.0 - 10 * id WHERE id > 0"
+        )
+    connection.close()
+    with suppress(MemoryError):
+        study(storage=Dies(path), overhead=0.0).close()
+    with study(storage=path, overhead=0.0) as s:
+        assert sorted(trial.cost for trial in s.trials) == [5.0, 20.0, 30.0, 40.0]
+        assert s.elapsed == 45.0
+
+
+def test_a_trial_lasts_from_when_it_began_and_not_from_when_that_was_heard_of() -> None:
+    clock = Clock()
+    with study(clock=clock) as s:
+        first, second = s.ask(queued=True), s.ask(queued=True)
+        s.start(first, at=time.time() - 60.0)
+        s.start(second, at=time.time() + 60.0)  # by a clock that is wrong
+        clock.now += 2.0
+        assert s.running_for == pytest.approx({0: 62.0, 1: 2.0}, abs=1.0)
+        assert s.lose(first, "interrupted").cost == pytest.approx(62.0, abs=1.0)
+        assert s.tell(second, 0.5).cost == pytest.approx(2.0)
 
 
 def test_a_queued_suggestion_costs_nothing_until_somebody_begins_with_it() -> None:

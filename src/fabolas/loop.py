@@ -278,6 +278,7 @@ class Loop:
             study.space,
             study.history,
             study.running,
+            study.running_for,
             elapsed=self._elapsed(),
             thinking=study.thinking,
             incumbent=self._incumbent,

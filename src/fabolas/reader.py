@@ -18,6 +18,7 @@ from fabolas.budget import Allowance
 from fabolas.history import History, Incumbent, Suggestion, Trial
 from fabolas.space import Space
 from fabolas.space.recorded import recorded_space
+from fabolas.storage.base import joined
 from fabolas.storage.schema import ALLOWANCE, check_header, load_arrivals, load_trials, unpack_state
 from fabolas.strategies import NAMES, make
 
@@ -145,7 +146,7 @@ def _load(path: Path, process: int | None, connection: sqlite3.Connection) -> St
         suggestions[number] = Suggestion(number, *where, *rest)
         if when is not None:
             started[number] = when
-    trials = (*load_trials(connection, suggestions), *load_arrivals(connection, suggestions))
+    trials = joined(load_trials(connection, suggestions), load_arrivals(connection, suggestions))
     state = connection.execute("SELECT arrays FROM state").fetchone()
     return StudyFile(
         path=path,

@@ -3,7 +3,6 @@
 import argparse
 import json
 import time
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -101,16 +100,15 @@ def _times(study: StudyFile, now: float) -> str:
 
 def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snapshot:
     running = study.begun if study.holder is not None else ()
-    news = Snapshot.of(
+    return Snapshot.of(
         study.space,
         study.history,
         running,
+        {s.id: max(now - study.started[s.id], 0.0) for s in running},
         elapsed=study.history.elapsed,
         thinking=study.thinking,
         incumbent=incumbent,
     )
-    since = [replace(trial, seconds=max(now - study.started[trial.id], 0.0)) for trial in news.running]
-    return replace(news, running=tuple(since))
 
 
 def _budget_as_json(study: StudyFile, allowance: Allowance, now: float) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from fabolas.execution.task import RESOLUTION
 _LOADING = 60.0  # seconds that a process may take to load what it needs where trials are limited to fewer
 _TICK = 0.05  # seconds between two looks at the clock and the memory; a message is seen at once
 # A guard beside the worker, there before Python is, and adopted by the system's first process so that the objective
-# never waits for it as for a child of its own: when our end of the lifeline is closed, as it is when we are killed, it
-# ends the worker and what that has started. The worker itself may be in the middle of something that lets none of its
-# threads run. The lifeline is the shell's standard input; a background job is given another by rule.
+# never waits for it as for a child of its own: when our end of the lifeline is closed, as it is when we are killed,
+# it ends the worker and what that has started. The worker itself may be in the middle of something that lets none
+# of its threads run. The lifeline is the shell's standard input; a background job is given another by rule.
 _GUARD = """
 exec {spare}<&0 </dev/null
 ( (read line; kill -KILL 0) <&{spare} & )

@@ -110,13 +110,13 @@ class _Latest:
         self._elapsed = elapsed
         self._lock = threading.Lock()
         self._news = Snapshot()
-        self._since: dict[int, float] = {}  # running trial -> when it was first seen
+        self._since: dict[int, float] = {}  # running trial -> when it began, or was first seen
         self._notice: str | None = None
 
     def __call__(self, news: Snapshot) -> None:
         now = self._elapsed()
         with self._lock:
-            self._since = {trial.id: self._since.get(trial.id, now) for trial in news.running}
+            self._since = {trial.id: self._since.get(trial.id, now - trial.seconds) for trial in news.running}
             self._news = news
 
     def notice(self, words: str) -> None:

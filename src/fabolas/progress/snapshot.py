@@ -1,6 +1,6 @@
 """The facts about a run at one moment, as frozen records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ class Running:
         id: The suggestion's number.
         fidelity: Its fidelities by name.
         predicted: Seconds that it is expected to take, None where nothing predicts it.
-        seconds: Seconds that it has been running; 0 where only the display knows.
+        seconds: Seconds that it had been running at that moment; 0 where only the display knows.
     """
 
     id: int
@@ -76,6 +76,7 @@ class Snapshot:
         space: Space,
         history: History,
         running: Sequence[Suggestion],
+        running_for: Mapping[int, float],
         *,
         elapsed: float,
         thinking: float,
@@ -87,6 +88,7 @@ class Snapshot:
             space: What is searched.
             history: The trials that have ended.
             running: The suggestions under way.
+            running_for: Their numbers, and for how many seconds each has been under way; 0 where that is not known.
             elapsed: Seconds used of the budget.
             thinking: Seconds of thinking on record.
             incumbent: The best so far.
@@ -103,7 +105,9 @@ class Snapshot:
             thinking_share=thinking / recorded if recorded > 0 else 0.0,
             lost=int(history.lost.sum()),
             at_target=int((history.complete & (u == 1.0).all(axis=1)).sum()),
-            running=tuple(Running(s.id, s.fidelity, s.predicted_cost) for s in running),
+            running=tuple(
+                Running(s.id, s.fidelity, s.predicted_cost, running_for.get(s.id, 0.0)) for s in running
+            ),
             sizes=tuple(
                 Sizes(name, kind.low, kind.high, _counts(u[:, j : j + 1]))
                 for j, (name, kind) in enumerate(space.fidelities.items())

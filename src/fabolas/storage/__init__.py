@@ -1,6 +1,6 @@
 """Where a study keeps its record: in memory, or in one SQLite file that a killed process cannot harm."""
 
-from fabolas.storage.base import Identity, Noticeboard, Record, Storage, Witness
+from fabolas.storage.base import Identity, Noticeboard, Record, Storage, Witness, joined
 from fabolas.storage.memory import MemoryStorage
 from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE
 from fabolas.storage.sqlite import SqliteStorage
@@ -16,4 +16,5 @@ __all__ = [
     "SqliteStorage",
     "Storage",
     "Witness",
+    "joined",
 ]

@@ -1,11 +1,12 @@
 """What a study is known by, what is known of it, and what a storage has to do."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from fabolas._types import Array
 from fabolas.budget import Allowance
-from fabolas.history import Suggestion, Trial, plain
+from fabolas.history import History, Suggestion, Trial, plain
 from fabolas.space import Space
 
 
@@ -66,6 +67,19 @@ class Record:
         """Suggestions without an outcome."""
         ended = {trial.id for trial in self.trials}
         return tuple(s for s in self.suggestions if s.id not in ended)
+
+
+def joined(trials: Iterable[Trial], arrivals: Iterable[Trial]) -> tuple[Trial, ...]:
+    """Trials that have ended and, after them, outcomes not yet heard of, as the trials that they will be.
+
+    A trial that came before an arrival may have been heard, and recorded, after it had come: time does not go back.
+    """
+    history = History(tuple(trials))
+    for trial in arrivals:
+        if trial.elapsed is not None:
+            trial = replace(trial, elapsed=max(trial.elapsed, history.elapsed))
+        history = history.append(trial)
+    return history.trials
 
 
 class Storage(Protocol):

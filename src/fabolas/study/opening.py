@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fabolas.history import History, Suggestion, Trial
-from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage
+from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, joined
 
 
 def left_behind(record: Record, now: float) -> list[Trial]:
@@ -20,23 +20,20 @@ def left_behind(record: Record, now: float) -> list[Trial]:
         record: What the storage knows.
         now: Seconds since the epoch.
     """
-    history = History(record.trials)
-    arrived = []
-    for trial in record.arrivals:
-        if trial.elapsed is not None:
-            # A trial that came before it may have been heard, and recorded, after it had come.
-            trial = replace(trial, elapsed=max(trial.elapsed, history.elapsed))
-        arrived.append(trial)
-        history = history.append(trial)
+    history = History(joined(record.trials, record.arrivals))
     complete = history.costs[history.complete]
     typical = float(np.median(complete)) if len(complete) else 0.0
-    known = {trial.id for trial in arrived}
+    known = {trial.id for trial in history.trials}
     lost = [_lost(s, record.started.get(s.id), typical, now) for s in record.pending if s.id not in known]
     if len(lost) > 1 or any(trial.elapsed is not None for trial in history.trials):
-        # They ran side by side: the longest of them says how much time has passed.
-        passed = history.elapsed + max((trial.cost for trial in lost), default=0.0)
-        lost = [replace(trial, elapsed=passed) for trial in lost]
-    return [*arrived, *lost]
+        # They ran side by side: the longest says how much time has passed. It is recorded last, and alone says so:
+        # a process that dies before that has counted nothing, and the next one counts it once.
+        lost.sort(key=lambda trial: trial.cost)
+        lost = [
+            replace(trial, elapsed=history.elapsed + (trial.cost if trial is lost[-1] else 0.0))
+            for trial in lost
+        ]
+    return [*history.trials[len(record.trials) :], *lost]
 
 
 def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:

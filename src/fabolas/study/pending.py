@@ -32,6 +32,10 @@ class Pending:
         """Those that somebody has begun with."""
         return tuple(s for s in self._suggestions.values() if s.id in self._begun)
 
+    def running_for(self, now: float) -> dict[int, float]:
+        """Number -> seconds since somebody began with it."""
+        return {number: now - begun for number, begun in self._begun.items()}
+
     @property
     def thinking(self) -> float:
         """Seconds that it took to decide them."""

@@ -105,6 +105,11 @@ class Study:
         return self._pending.running
 
     @property
+    def running_for(self) -> dict[int, float]:
+        """Their numbers, and for how many seconds somebody has been at them."""
+        return self._pending.running_for(self._clock())
+
+    @property
     def thinking(self) -> float:
         """Seconds of thinking, with what the next suggestion's record will contain already."""
         recorded = sum(self.history.thinking.tolist()) + self._pending.thinking
@@ -200,9 +205,11 @@ class Study:
             ValueError: If the suggestion is unknown or has ended.
         """
         own = self._find(suggestion)
+        ago = 0.0 if at is None else max(time.time() - at, 0.0)
+        begun = self._clock() - ago
         with self._thinking():
             self._storage.add_start(own.id, time.time() if at is None else at)
-        self._pending.begin(own.id, self._clock())
+        self._pending.begin(own.id, begun)
 
     def withdraw(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
