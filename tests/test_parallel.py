@@ -378,8 +378,7 @@ def test_a_killed_run_of_several_workers_goes_on_and_counts_its_time_once(tmp_pa
     with Study(SPACE, SIZE, strategy="random", storage=tmp_path / "study.db") as study:
         assert {trial.status for trial in study.trials} == {"lost"}
         assert study.elapsed == study.trials[-1].elapsed  # the longest of those that ran side by side
-        reasons = [trial.error or "" for trial in study.trials]
-        assert sum("before an outcome was told" in reason for reason in reasons) == 2
+        assert len(study.trials) == 2  # the one prepared ahead is not lost: nobody had begun with it
         assert study.elapsed <= max(trial.cost for trial in study.trials) + 1e-9
     result = minimize(bowl, storage=tmp_path / "study.db", seed=0, max_trials=8, workers=2)
     assert len(result.trials) == 8

@@ -205,7 +205,7 @@ def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_
 def test_what_a_lost_trial_cost_is_estimated_by_prediction_experience_and_the_time_since(
     tmp_path: Path,
 ) -> None:
-    def lost_cost(started: float | None, predicted: float | None) -> float:
+    def lost_cost(started: float, predicted: float | None) -> float:
         path = tmp_path / f"{started}-{predicted}.db"
         with study(storage=path) as s:
             for cost in (2.0, 4.0, 60.0):
@@ -224,7 +224,6 @@ def test_what_a_lost_trial_cost_is_estimated_by_prediction_experience_and_the_ti
     assert lost_cost(long_ago, None) == 4.0  # the median of what was completed
     assert lost_cost(long_ago, 1e6) == pytest.approx(3600.0, abs=60.0)
     assert lost_cost(time.time() + 3600.0, 7.0) == 0.0  # a clock that was set back
-    assert lost_cost(None, 7.0) == 0.0  # nobody had begun
 
 
 def test_several_lost_trials_ran_side_by_side_and_their_time_counts_once(tmp_path: Path) -> None:
@@ -316,6 +315,50 @@ def test_a_withdrawn_suggestion_was_never_asked_for(tmp_path: Path) -> None:
             return [s.ask(), s.ask()]
 
     assert run(tmp_path / "a.db", withdraw=True) == run(tmp_path / "b.db", withdraw=False)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_what_nobody_had_begun_with_is_suggested_again_as_if_nothing_had_happened(
+    queued: bool, tmp_path: Path
+) -> None:
+    def run(path: Path, killed: bool) -> list[Suggestion]:
+        space = Space(SPACE, FIDELITIES)
+        settings: dict[str, Any] = {"storage": path, "seed": 4, "overhead": 0.5}
+        s = Study(space, strategy=Walk(space), **settings)
+        s.tell(s.ask(), 0.5, cost=1.0)
+        out = [s.ask(queued=True) for _ in range(2)]
+        if killed:
+            s.close()
+            s = Study(space, strategy=Walk(space), **settings)
+            assert (len(s.trials), s.pending) == (1, ())
+            out = [s.ask(queued=queued) for _ in range(2)]
+        assert s.pending == tuple(out)
+        for suggestion in out:
+            s.start(suggestion)
+            s.tell(suggestion, 0.25, cost=1.0)
+        asked = [t.suggestion for t in s.trials] + [s.ask(), s.ask()]
+        s.close()
+        return asked
+
+    assert run(tmp_path / "a.db", killed=True) == run(tmp_path / "b.db", killed=False)
+
+
+def test_what_was_suggested_again_and_withdrawn_waits_for_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with study(storage=path) as s:
+        first, second = s.ask(queued=True), s.ask(queued=True)
+    with study(storage=path) as s:
+        for suggestion in [s.ask(queued=True) for _ in range(3)][::-1]:
+            s.withdraw(suggestion)
+        assert s.pending == ()
+    with study(storage=path) as s:
+        assert [s.ask(queued=True), s.ask()] == [first, second]
+        with pytest.raises(ValueError, match="only the last suggestion can be withdrawn"):
+            s.withdraw(second)
+    with study(storage=path) as s:
+        assert [(t.id, t.status) for t in s.trials] == [(1, "lost")]
+        assert s.tell(0, 0.5, cost=1.0).id == 0  # by a worker that began with it unseen
+        assert s.ask().id == 2
 
 
 def test_the_time_to_think_of_a_withdrawn_suggestion_is_not_lost() -> None:

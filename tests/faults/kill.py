@@ -10,6 +10,8 @@ What is checked after every kill and at the end, by the journal that the run kep
   suggestion, and lost after the next start. Between the end of an evaluation and its record there is always an
   instant: here that of the journal's own wait for the disk, of a pipe, and of a turn at the interpreter's lock. How
   long before a kill the first such evaluation had finished is printed;
+- no more suggestions are under way than there are workers, and one prepared ahead; what no worker had begun with is
+  not lost, but suggested again;
 - with one worker, at the end all suggestions are those of a study in memory that was given the same outcomes and
   never killed.
 """
@@ -131,11 +133,13 @@ def check(case: Case) -> str:
     _check_nothing_is_missing(study, lines)
     unkept = _check_nothing_is_invented(study, lines)
     _check_only_the_last_instant_is_lost(case, unkept, lines)
-    if _unheard(case):
+    workers, unheard = case.kind.workers, len(_unheard(case))
+    assert len(study.begun) <= workers
+    assert len(study.pending) + unheard <= workers + (workers > 1)  # one is prepared in advance
+    if unheard:
         return "thinking, with outcomes that it had not heard of"
     if not study.pending:
         return "thinking"
-    assert len(study.pending) <= case.kind.workers + (case.kind.workers > 1)  # one is prepared in advance
     if any(_key(s.config, s.fidelity["size"]) in unkept for s in study.pending):
         return "between an evaluation and its record"
     return "evaluating"
@@ -193,10 +197,8 @@ def check_end(case: Case) -> None:
     study = read(case.study)
     assert (len(study.trials), study.pending, _unheard(case)) == (case.kind.trials, (), [])
     assert {trial.status for trial in study.trials} <= {"complete", "lost"}
-    ahead = case.kind.workers > 1
-    assert sum(trial.status == "lost" for trial in study.trials) <= (case.kind.workers + ahead) * len(
-        case.kills
-    )
+    # What no worker had begun with is suggested again, and not lost.
+    assert sum(trial.status == "lost" for trial in study.trials) <= case.kind.workers * len(case.kills)
     if case.kind.workers == 1:  # with several the order of outcomes is not the suggestions'
         assert [s.point.tobytes() for s in study.suggestions] == [
             s.point.tobytes() for s in _replayed(case, study)

@@ -12,9 +12,10 @@ from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, joine
 
 
 def left_behind(record: Record, now: float) -> list[Trial]:
-    """What was pending when the study was closed or its process died, as trials in the order in which they end now.
+    """What was under way when the study was closed or its process died, as trials in the order they end in now.
 
-    Outcomes that had arrived are what they are; the other trials are lost, and what each cost is estimated.
+    Outcomes that had arrived are what they are; the other trials are lost, and what each cost is estimated. What
+    nobody had begun with is not among them.
 
     Args:
         record: What the storage knows.
@@ -24,7 +25,8 @@ def left_behind(record: Record, now: float) -> list[Trial]:
     complete = history.costs[history.complete]
     typical = float(np.median(complete)) if len(complete) else 0.0
     known = {trial.id for trial in history.trials}
-    lost = [_lost(s, record.started.get(s.id), typical, now) for s in record.pending if s.id not in known]
+    begun = [s for s in record.pending if s.id in record.started and s.id not in known]
+    lost = [_lost(s, record.started[s.id], typical, now) for s in begun]
     if len(lost) > 1 or any(trial.elapsed is not None for trial in history.trials):
         # They ran side by side: the longest says how much time has passed. It is recorded last, and alone says so:
         # a process that dies before that has counted nothing, and the next one counts it once.
@@ -36,11 +38,8 @@ def left_behind(record: Record, now: float) -> list[Trial]:
     return [*history.trials[len(record.trials) :], *lost]
 
 
-def _lost(suggestion: Suggestion, started: float | None, typical: float, now: float) -> Trial:
+def _lost(suggestion: Suggestion, started: float, typical: float, now: float) -> Trial:
     """Nobody knows when the process died: a trial ran no longer than expected, nor than since it was begun with."""
-    if started is None:
-        reason = "the process ended before anybody was known to have begun with it"
-        return Trial(suggestion, "lost", None, 0.0, error=reason)
     expected = typical if suggestion.predicted_cost is None else suggestion.predicted_cost
     cost = min(expected, max(now - started, 0.0))
     reason = "the study was closed, or its process ended, before an outcome was told"

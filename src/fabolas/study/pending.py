@@ -14,10 +14,15 @@ _LATE = "late:"  # origin of a trial that was told after it had been given up, w
 
 
 class Pending:
-    """Which suggestions are out, who has begun with them and when, and how the last one can be taken back."""
+    """Which suggestions are out, who has begun with them and when, and how the last one can be taken back.
+
+    Some may wait to be handed out again: those that nobody had begun with when the study was last closed.
+    """
 
     def __init__(self) -> None:
         self._suggestions: dict[int, Suggestion] = {}
+        self._waiting: dict[int, Suggestion] = {}
+        self._again: set[int] = set()
         self._begun: dict[int, float] = {}
         self._before: dict[int, dict[str, Array]] = {}
         self._reported: dict[int, Trial] = {}
@@ -46,11 +51,29 @@ class Pending:
         return self._suggestions.get(number)
 
     def __contains__(self, suggestion: Suggestion) -> bool:
-        return suggestion.id in self._suggestions
+        return suggestion.id in self._suggestions or suggestion.id in self._waiting
 
     def add(self, suggestion: Suggestion) -> None:
         """Hand out a suggestion; whether anybody begins with it is not known here."""
         self._suggestions[suggestion.id] = suggestion
+
+    def wait(self, suggestion: Suggestion) -> None:
+        """Nobody has begun with it, and nobody will: it is to be handed out again."""
+        self._suggestions.pop(suggestion.id, None)
+        self._waiting[suggestion.id] = suggestion
+        self._again.add(suggestion.id)
+
+    def next_waiting(self) -> Suggestion | None:
+        """The first of those to be handed out again, which is then out; None if there is none."""
+        if not self._waiting:
+            return None
+        number = min(self._waiting)
+        self._suggestions[number] = self._waiting.pop(number)
+        return self._suggestions[number]
+
+    def may_wait(self, number: int) -> bool:
+        """Whether it has waited before, and nobody has begun with it since."""
+        return number in self._again and number not in self._begun
 
     def queue(self, number: int, before: dict[str, Array]) -> None:
         """Nobody has begun with it yet: it can be taken back, and ``before`` is the strategy's state then."""
@@ -71,7 +94,8 @@ class Pending:
 
     def remove(self, number: int) -> None:
         """It has ended, or was taken back."""
-        del self._suggestions[number]
+        self._suggestions.pop(number, None)
+        self._waiting.pop(number, None)
         self._begun.pop(number, None)
         self._before.pop(number, None)
         self._reported.pop(number, None)
@@ -120,7 +144,7 @@ class Pending:
         except TypeError:
             got = f"got {given!r} of type {type(given).__name__}"
             raise TypeError(f"expected what ask() gave, or its id, {got}") from None
-        own = self._suggestions.get(number)
+        own = self._suggestions.get(number, self._waiting.get(number))
         trial = next((t for t in ended if t.id == number), None) if own is None else None
         if trial is not None:
             if late and trial.status == "lost" and not _told_late(number, ended):

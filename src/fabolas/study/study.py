@@ -85,6 +85,10 @@ class Study:
             for trial in left_behind(record, time.time()):
                 self._pending.add(trial.suggestion)
                 self._end(trial)
+            ended = {trial.id for trial in self.trials}
+            for suggestion in record.pending:
+                if suggestion.id not in ended:
+                    self._pending.wait(suggestion)
         except BaseException:
             self.close()
             raise
@@ -132,11 +136,19 @@ class Study:
     def ask(self, *, remaining: float | None = None, queued: bool = False) -> Suggestion:
         """The next configuration to evaluate, and at which fidelity.
 
+        A suggestion that nobody had begun with when the study was last closed, or its process died, comes first.
+
         Args:
             remaining: Seconds of a time budget that are left, None without one; to be reproducible it must
                 follow from the record (a budget less ``study.spent``).
             queued: Whether nobody begins with it yet; ``start`` then says when somebody does.
         """
+        self._check_open()
+        again = self._pending.next_waiting()
+        if again is not None:
+            if not queued:
+                self.start(again)
+            return replace(again)
         rng = np.random.default_rng([self.seed, self._next_id])
 
         def decide() -> Proposal:
@@ -214,10 +226,15 @@ class Study:
     def withdraw(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
 
+        One from before the study was reopened stays, and is what the next ``ask`` gives.
+
         Raises:
             ValueError: If it is not the last one, was begun with, or has ended.
         """
         own = self._find(suggestion)
+        if self._pending.may_wait(own.id):
+            self._pending.wait(own)
+            return
         before = self._pending.before(own.id, last=self._next_id - 1)
         self._storage.remove_suggestion(own.id, before)
         self.strategy.restore(before)
