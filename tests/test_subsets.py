@@ -124,7 +124,8 @@ def test_a_number_of_rows_gives_a_random_subset():
     [
         np.random.default_rng(0).normal(size=200),
         np.random.default_rng(0).integers(0, 10**6, size=200),
-        np.arange(4),
+        np.arange(21),
+        np.arange(4) + 0.5,
         np.round(np.random.default_rng(0).normal(size=2000), 2),
     ],
 )
@@ -133,10 +134,36 @@ def test_a_regression_target_is_not_stratified(y):
 
 
 @pytest.mark.parametrize(
-    "y", [["a", "b", "c"] * 10, [0.0, 1.0, 2.0] * 10, [0.5, 1.5, 2.5] * 10, [False, True] * 10 + [True]]
+    "y",
+    [
+        ["a", "b", "c"] * 10,
+        [0.0, 1.0, 2.0] * 10,
+        [0.5, 1.5, 2.5] * 10,
+        [False, True] * 10 + [True],
+        [1, 2, 3, 3],
+        [1.0, 2.0, 3.0, 3.0],
+        list(range(20)),
+        list(range(100)) * 2,
+    ],
 )
 def test_labels_of_any_kind_are_classes(y):
     assert Subsets(y).smallest == len(set(y))
+
+
+def test_few_rows_with_whole_numbers_never_lose_a_class_without_a_word():
+    with pytest.raises(ValueError, match="at least 3, so that each of the 3 classes is present; got 2"):
+        subset(np.array([1, 2, 3, 3]), 2)
+
+
+@pytest.mark.parametrize("stratify", [True, False])
+def test_labels_that_cannot_be_compared_are_a_sentence(stratify):
+    labels = np.array(["a", None, "b", "a"], dtype=object)
+    message = r"can be compared with each other, .* got values of type NoneType, str; give rows without"
+    if stratify:
+        with pytest.raises(TypeError, match=f"expected targets that {message}"):
+            subset(labels, 3)
+    with pytest.raises(TypeError, match=f"expected groups that {message}"):
+        subset(4, 3, stratify=stratify, groups=labels)
 
 
 def test_it_is_public_and_takes_lists_and_whole_floats():

@@ -1,10 +1,10 @@
 """Nested, seeded, stratified, group-aware subsets of the rows of a data set.
 
-All subsets of one data set are prefixes of one order of its rows. The order is found once; a subset is then
-a slice. Rows belong to *units* that are never torn apart: the groups if there are any, else every row is a
-unit of its own. The order starts with units that together show every class in few rows (see ``cover``), and
-goes on so that every prefix has each class in about its share of the data: the rows of a class of n_c rows,
-shuffled, are placed at the quantiles (k + 1/2) / n_c, and the quantiles of all classes are merged.
+All subsets of one data set are prefixes of one order of its rows. The order is found once, by sorting in
+O(n log n); a subset is then a slice. Rows belong to *units* that are never torn apart: the groups if there are
+any, else every row is a unit of its own. The order starts with units that together show every class in few rows
+(see ``cover``), and goes on so that every prefix has each class in about its share of the data: the rows of a class
+of n_c rows, shuffled, are placed at the quantiles (k + 1/2) / n_c, and the quantiles of all classes are merged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from fabolas._types import IntArray
 from fabolas.cover import cover
 
-_FEW_VALUES = 20  # a float target with fractions and more distinct values than this is a regression target
+_FEW_VALUES = 20  # distinct numbers up to which whole ones are classes, however few rows there are
 _REMEMBERED = 8
 
 
@@ -36,6 +36,7 @@ class Subsets:
         groups: (n,) group labels; the rows of a group come together or not at all.
 
     Raises:
+        TypeError: labels cannot be compared with each other, such as None and text.
         ValueError: there are no rows, `y` is not one-dimensional or `groups` has another length.
     """
 
@@ -115,9 +116,10 @@ def subset(
     slice, so do not change `y` in place between calls.
 
     Args:
-        y: (n,) targets, or the number of rows n. Strings, booleans and numbers that repeat are classes. Numbers of
-            which more than half are distinct, or with fractions and more than 20 distinct values, are a
-            regression target and not stratified.
+        y: (n,) targets, or the number of rows n. Strings and booleans are classes. So are whole numbers, unless
+            more than 20 of them are distinct and these are more than half as many as the rows. Numbers with
+            fractions are classes if at most 20 are distinct and these at most half as many as the rows. Other
+            numbers are a regression target and not stratified; pass n for whole numbers that are measurements.
         size: number of rows, from the number of classes up to n; with groups, from the size of the smallest group,
             or of the few that together show every class.
         seed: another seed gives other subsets.
@@ -128,7 +130,7 @@ def subset(
         (size,) row numbers; the classes are mixed, no need to shuffle.
 
     Raises:
-        TypeError: `size` is not a whole number.
+        TypeError: `size` is not a whole number, or labels cannot be compared, such as None and text.
         ValueError: `size` is too small for the classes and groups (the message names the smallest possible; see
             `Subsets.smallest`) or too large, or `y` or `groups` have the wrong shape.
     """
@@ -231,25 +233,37 @@ def _labels(y: npt.ArrayLike | int, stratify: bool) -> tuple[int, IntArray]:
         )
     if not stratify:
         return len(values), np.zeros(len(values), dtype=np.int64)
-    distinct, codes = np.unique(values, return_inverse=True)
+    distinct, codes = _distinct(values, "targets")
     if values.dtype.kind in "fiu" and _is_regression(distinct, len(values)):
         return len(values), np.zeros(len(values), dtype=np.int64)
-    return len(values), codes.astype(np.int64)
+    return len(values), codes
 
 
 def _is_regression(distinct: npt.NDArray[Any], n: int) -> bool:
-    """Whether these distinct numbers are measurements: mostly unlike each other, or many with fractions."""
-    if len(distinct) > max(n / 2, 2):
-        return True
+    """Whether these distinct numbers are measurements: many and mostly unlike, or with fractions either of it."""
+    many, unlike = len(distinct) > _FEW_VALUES, len(distinct) > max(n / 2, 2)
     whole = distinct.dtype.kind in "iu" or bool(np.all(np.mod(distinct, 1) == 0))
-    return not whole and len(distinct) > _FEW_VALUES
+    return (many and unlike) if whole else (many or unlike)
+
+
+def _distinct(values: npt.NDArray[Any], what: str) -> tuple[npt.NDArray[Any], IntArray]:
+    """The distinct labels in order, and which of them each row has."""
+    try:
+        distinct, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise TypeError(
+            f"expected {what} that can be compared with each other, all text or all numbers, got values of type "
+            f"{kinds}; give rows without a label one, or leave them out"
+        ) from error
+    return distinct, codes.astype(np.int64)
 
 
 def _codes(groups: npt.ArrayLike, n: int) -> IntArray:
     values = np.asarray(groups)
     if values.shape != (n,):
         raise ValueError(f"expected groups of shape ({n},), one label per row; got shape {values.shape}")
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return _distinct(values, "groups")[1]
 
 
 def _whole(size: Any) -> int:
