@@ -502,7 +502,9 @@ sqlite3.connect = connect
         capture_output=True,
         text=True,
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert "`fabolas best run.db` shows its answer" in ended.stderr
+    assert command("best", "run.db").code == 0
     assert ended.stderr.startswith(f"fabolas: {Path('run.db').resolve()} cannot be written (")
     assert "full), and keeps what it had; see that the disk has room" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -2,7 +2,8 @@
 
 Exit codes: 0 it did what was asked; 1 there is no answer (the run failed, or has none yet); 2 it could not be
 done as asked (arguments, problem file, study file), and nothing was changed; 3 a run has an answer, but gave up
-before its budget was used; 130 interrupted by Ctrl-C.
+before its budget was used; 4 the study's file could no longer be written, and keeps what it had; 130 interrupted by
+Ctrl-C.
 
 Each command is loaded when it is used, so that ``fabolas --help`` is there at once.
 """

@@ -23,7 +23,9 @@ have ended, twice at once.
 
 _CODES = """\
 exit codes: 0 done; 1 no answer; 2 wrong arguments, problem or file, nothing was changed;
-3 an answer, but failures in a row ended the run early; 130 interrupted by Ctrl-C
+3 an answer, but the run gave up before its budget was used: too many trials in a row
+failed, or none can be run any more; 4 the study's file could no longer be written, and
+keeps what it had; 130 interrupted by Ctrl-C
 """
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 GIVEN_UP = 3
+UNWRITABLE = 4
 INTERRUPTED = 130  # as a shell has it: 128 and the number of SIGINT
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fabolas.cli.answer import answer
-from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, UserError
+from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, UNWRITABLE, UserError
 from fabolas.cli.output import show
 from fabolas.cli.problem import Problem, load
 from fabolas.result import Result
 from fabolas.run import minimize
-from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, UnwritableError
 
 # What minimize calls it -> what the command line calls it.
 _ARGUMENTS = {
@@ -37,6 +37,10 @@ def run(options: argparse.Namespace) -> int:
     storage = _WatchedMemory() if options.storage is None else _WatchedFile(options.storage)
     try:
         result = _minimize(problem, storage, progress=not options.quiet, **settings)
+    except UnwritableError as error:
+        kept = f"what was recorded stays, and `fabolas best {options.storage}` shows its answer"
+        print(f"fabolas: {error}; {kept}", file=sys.stderr)
+        return UNWRITABLE
     except RuntimeError as error:
         print(f"fabolas: {error}", file=sys.stderr)
         return 1

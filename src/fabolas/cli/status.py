@@ -94,8 +94,8 @@ def _budget(study: StudyFile, allowance: Allowance, now: float) -> str:
 def _times(study: StudyFile, now: float) -> str:
     if not study.started:
         return "nothing has begun"
-    used = duration(study.history.elapsed)
-    return f"{used} used, begun {duration(now - min(study.started.values()))} ago"
+    recorded = duration(study.history.elapsed)
+    return f"{recorded} recorded; first trial {duration(now - min(study.started.values()))} ago"
 
 
 def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snapshot:

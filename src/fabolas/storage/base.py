@@ -69,6 +69,10 @@ class Record:
         return tuple(s for s in self.suggestions if s.id not in ended)
 
 
+class UnwritableError(RuntimeError):
+    """A step could not be written and is not kept; all that was written before it is."""
+
+
 def joined(trials: Iterable[Trial], arrivals: Iterable[Trial]) -> tuple[Trial, ...]:
     """Trials that have ended and, after them, outcomes not yet heard of, as the trials that they will be.
 

@@ -12,7 +12,7 @@ from fabolas._lock import FileLock
 from fabolas._types import Array
 from fabolas.budget import Allowance
 from fabolas.history import Suggestion, Trial, plain
-from fabolas.storage.base import Identity, Record, refuse_others
+from fabolas.storage.base import Identity, Record, UnwritableError, refuse_others
 from fabolas.storage.schema import (
     ALLOWANCE,
     check_header,
@@ -37,7 +37,8 @@ class SqliteStorage:
 
     Raises:
         ValueError: From ``open``, if the file is not a study, is another study, or is of a newer schema.
-        RuntimeError: From ``open``, if the file is in use; from any step that could not be written, and was not.
+        RuntimeError: From ``open``, if the file is in use.
+        UnwritableError: From any step that could not be written, and was not.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -159,7 +160,7 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise RuntimeError(
+        raise UnwritableError(
             f"{path} cannot be written ({error}), and keeps what it had; see that the disk has room and that no "
             "other program writes to the file, then continue the study"
         ) from error
