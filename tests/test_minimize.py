@@ -262,6 +262,17 @@ def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None
     ]
 
 
+def test_a_result_whose_last_trial_was_lost_does_not_say_that_it_failed() -> None:
+    def interrupted(config: dict[str, Any], size: int) -> float:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return 0.5
+
+    result = minimize(interrupted, max_trials=2)
+    with pytest.raises(RuntimeError, match="of 1 trials none completed; the last one was lost: interrupted"):
+        result.best_config  # noqa: B018
+
+
 def test_a_result_without_a_completed_trial_says_why_it_has_no_answer() -> None:
     result = minimize(lambda config, size: None, max_trials=2)
     assert result.incumbent is None

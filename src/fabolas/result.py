@@ -95,8 +95,9 @@ class Result:
                     f"there is no best configuration yet: after {len(self.trials)} trials the strategy has none "
                     "to recommend for the target; go on with a larger budget"
                 )
-            last = next((t.error for t in reversed(self.trials) if t.error), None)
-            why = f"; the last one failed: {last.strip().splitlines()[-1]}" if last else ""
+            last = self.trials[-1] if self.trials else None
+            how = "was lost" if last is not None and last.status == "lost" else "failed"
+            why = f"; the last one {how}: {(last.error or '').strip().splitlines()[-1]}" if last else ""
             raise RuntimeError(
                 f"there is no best configuration: of {len(self.trials)} trials none completed{why}"
             )
