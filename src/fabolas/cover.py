@@ -6,9 +6,8 @@ import numpy as np
 
 from fabolas._types import Array, IntArray
 
-_EXACT = (
-    12  # classes up to which all sets of them are gone through: 4,096, and as many kinds of units at most
-)
+# Classes up to which all sets of them are gone through: 4,096, and as many kinds of units at most.
+_EXACT = 12
 
 
 def cover(unit_of: IntArray, class_of: IntArray, sizes: IntArray, rank: Array) -> list[int]:

@@ -269,9 +269,8 @@ class Loop:
         self._report(report)
 
     def _report(self, report: Report) -> None:
-        if (
-            not self._shown
-        ):  # a snapshot looks at every trial, which with thousands of short ones is most of a step
+        # A snapshot looks at every trial, which with thousands of short ones is most of a step.
+        if not self._shown:
             return
         study = self._study
         news = Snapshot.of(

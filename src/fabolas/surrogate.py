@@ -68,9 +68,7 @@ class Spec:
     cost: Basis = cost_basis
     rank: int = 2
     mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
-    spread: Prior = Normal(
-        0.0, 1.0
-    )  # of how far losses go apart along the other basis functions, a logarithm
+    spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
     warp: Warp = "log"
     drift: bool = True
     trend: bool = True

@@ -98,9 +98,8 @@ def by_sampling(representers: Representers, draws: Draws, Q: int = 5, form: Form
     def information(points: Array) -> Array:
         b, a = representers.influence(points)
         unexplained = np.sqrt(np.maximum(1.0 - np.sum(a**2, axis=2), 0.0))  # (K, M)
-        e = (
-            a @ draws.Z.T + unexplained[:, :, None] * draws.rest
-        )  # (K, M, S) outcomes that belong to the samples
+        # (K, M, S) outcomes that belong to the samples
+        e = a @ draws.Z.T + unexplained[:, :, None] * draws.rest
         pull = (nodes[:, None] - e[:, :, None, :]).astype(np.float32)  # (K, M, Q, S)
         b32 = b.astype(np.float32)
         after = np.empty((K, len(points)))

@@ -11,9 +11,8 @@ import threading
 from typing import IO, Literal
 
 _LONGEST = 65_536  # bytes of a line that is passed on before it has ended
-_PATIENCE = (
-    1.0  # seconds for the last lines, where a process that left the worker's session holds the pipe open
-)
+# Seconds for the last lines, where a process that left the worker's session holds the pipe open.
+_PATIENCE = 1.0
 _writing = threading.Lock()
 
 

@@ -193,9 +193,8 @@ class Space:
         fidelity = self.fidelities[name]
         number = checked_number(value, f"fidelity {name!r}")
         inside = min(max(number, fidelity.low), fidelity.high)
-        if math.isclose(
-            inside, number, rel_tol=1e-9
-        ):  # a fraction of the target, multiplied back, may miss the end
+        # A fraction of the target, multiplied back, may miss the end.
+        if math.isclose(inside, number, rel_tol=1e-9):
             number = inside
         return _coordinate(fidelity, round(number) if fidelity.integer else number, f"fidelity {name!r}")
 
