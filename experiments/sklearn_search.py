@@ -351,40 +351,47 @@ def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.nd
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Prints the mean held-out error of each method at each checkpoint, as a table for the documentation."""
+    """Prints the median held-out error of each method at each checkpoint, as a table for the documentation."""
     print("| | method | " + " | ".join(f"{c:g} of the budget" for c in CHECKPOINTS) + " | ended at | seeds |")
     print("|---|---|" + "---|" * (len(CHECKPOINTS) + 2))
     for problem in problems(arguments):
         for method in METHODS:
             errors = errors_of(arguments, problem, method)
             if len(errors):
-                mean = ["-" if np.isnan(m) else f"{m:.2f}" for m in errors.mean(axis=0)]
-                print(f"| {problem} | {method} | {' | '.join(mean)} | {len(errors)} |")
+                # Where a method has no answer yet in some run, it has none in the median either.
+                medians = ["-" if np.isnan(m) else f"{m:.2f}" for m in np.median(errors, axis=0)]
+                print(f"| {problem} | {method} | {' | '.join(medians)} | {len(errors)} |")
 
 
 def figure(arguments: argparse.Namespace) -> None:
-    """Draws the errors at the end of the budget, a panel a problem, a dot a seed."""
+    """Draws the errors after each part of the budget, a row a problem, a dot a seed, a bar their median."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    wanted = problems(arguments)
-    columns = len(arguments.data)
-    drawing = Figure(figsize=(3.1 * columns, 2.2 * len(wanted) / columns), layout="constrained")
-    panels = np.ravel(drawing.subplots(len(wanted) // columns, columns, squeeze=False))
-    colours = dict(zip(METHODS, ("crimson", "tab:blue", "tab:gray"), strict=True))
-    for axes, problem in zip(panels, wanted, strict=True):
-        for place, method in enumerate(METHODS):
-            errors = errors_of(arguments, problem, method)
-            if not len(errors):
-                continue
-            seconds = np.array(CHECKPOINTS) * arguments.scale * SECONDS[problem.split("-")[1]]
-            axes.plot(seconds, np.mean(errors[:, :-1], axis=0), color=colours[method], label=method)
-            for row in errors[:, :-1]:
-                axes.plot(seconds * (1 + 0.02 * place), row, ".", color=colours[method], ms=5)
-        axes.set_title(problem, fontsize=9)
-        axes.set_yscale("log")
-    panels[0].legend(fontsize=7, frameon=False)
-    drawing.supxlabel("seconds", fontsize=9)
-    drawing.supylabel("held-out error, %", fontsize=9)
+    shown = [p for p in problems(arguments) if any(len(errors_of(arguments, p, m)) for m in METHODS)]
+    drawing = Figure(figsize=(9.0, 1.2 + 0.42 * len(shown)), layout="constrained")
+    panels = drawing.subplots(1, len(CHECKPOINTS), sharex=True, sharey=True)
+    for column, (axes, checkpoint) in enumerate(zip(panels, CHECKPOINTS, strict=True)):
+        for place, (method, colour) in enumerate(
+            zip(METHODS, ("crimson", "tab:blue", "tab:gray"), strict=True)
+        ):
+            for row, problem in enumerate(shown):
+                errors = errors_of(arguments, problem, method)[:, column]
+                errors, y = errors[~np.isnan(errors)], row + 0.22 * (place - 1)
+                axes.plot(errors, np.full(len(errors), y), ".", color=colour, ms=6, alpha=0.6)
+                if len(errors):
+                    axes.plot(np.median(errors), y, "|", color=colour, ms=9, mew=2.2)
+            axes.plot([], [], ".", color=colour, label=method)
+        axes.set_title(f"after {checkpoint:g} of the budget" if checkpoint < 1 else "at the end", fontsize=10)
+        axes.set_xscale("log")
+        axes.set_xticks([2, 3, 5, 10, 20, 30, 50, 80])
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.grid(axis="x", alpha=0.3)
+    panels[0].set_yticks(range(len(shown)), shown)
+    panels[0].invert_yaxis()
+    panels[0].legend(frameon=False, fontsize=9, loc="upper right")
+    drawing.supxlabel("held-out error of the refitted best, %", fontsize=10)
     drawing.savefig(arguments.to, dpi=130)
 
 
