@@ -40,6 +40,7 @@ from fabolas import design
 from fabolas.effort import Effort
 from fabolas.gp.priors import Normal
 from fabolas.gp.process import Model
+from fabolas.history import Suggestion
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.surrogate import Spec
 
@@ -56,7 +57,10 @@ GROUPS: dict[str, dict[str, Options]] = {
     "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
-    "checks": {f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0)},
+    "checks": {
+        **{f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0, 2.0)},
+        "all at the target": {"checks.any": True},  # a trial there for information puts off the next check
+    },
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
     "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
     "maximizer": {m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
@@ -158,12 +162,18 @@ def changed(hidden: Options) -> Iterator[None]:
     at = Effort.at
     smallest = hidden.get("design.SMALLEST", design.SMALLEST)
     model, spread = Spec.loss_model, hidden.get("surrogate.spread")
+    is_check, any_is = Fabolas._is_check, hidden.get("checks.any", False)
 
     def loss_model(spec: Spec) -> Model:
         return model(spec if spread is None else replace(spec, spread=Normal(spread, 1.0)))
 
+    def counts(strategy: Fabolas, suggestion: Suggestion) -> bool:
+        at_target = bool((suggestion.point[strategy.space.dim :] == 1.0).all())
+        return at_target if any_is else is_check(strategy, suggestion)
+
     with (
         patch.object(Spec, "loss_model", loss_model),
+        patch.object(Fabolas, "_is_check", counts),
         patch.object(Effort, "at", lambda level, n: replace(at(level, n), **of_effort)),
         patch.object(design, "SMALLEST", smallest),
     ):

@@ -115,12 +115,6 @@ def test_one_hot_names_the_nearest_level() -> None:
     np.testing.assert_array_equal(basis(np.array([0.0, 1.0, 0.75, 0.74])), np.eye(3)[[2, 0, 1, 1]])
 
 
-def test_without_fidelities_and_where_all_cost_the_same_fabolas_is_entropy_search() -> None:
-    space = Space(NUMERIC)
-    runs = [drive(space, strategy, 9, cost=2.0, initial=4) for strategy in ("fabolas", "es")]
-    np.testing.assert_array_equal(*runs)
-
-
 def test_information_is_divided_by_time_or_by_cost_or_by_nothing() -> None:
     seconds = np.array([1.0, 3.0])
     assert Rules(price="time").divisor(seconds, 0.5).tolist() == [1.5, 3.5]

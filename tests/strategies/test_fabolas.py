@@ -65,7 +65,8 @@ def test_without_a_fidelity_and_with_equal_costs_it_is_entropy_search() -> None:
     space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)})
     asked: dict[str, list[np.ndarray]] = {"fabolas": [], "es": []}
     for name, points in asked.items():
-        with Study(space, strategy=name, seed=4, overhead=0.01, effort=0.5, initial=4) as study:
+        options = {"checks": 0.0} if name == "fabolas" else {}
+        with Study(space, strategy=name, seed=4, overhead=0.01, effort=0.5, initial=4, **options) as study:
             for _ in range(9):
                 s = study.ask()
                 study.tell(s, float(np.sum((s.point - 0.4) ** 2)), cost=1.0)
@@ -117,12 +118,36 @@ def test_the_effort_follows_the_predicted_cost_of_what_is_being_decided() -> Non
 
 def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0) as study:
-        while study.spent < 4.0:
+        while study.spent < 6.0:
             evaluate(study, study.ask())
-        at_target = [t for t in study.trials if t.suggestion.point[2] == 1.0]
-        below = sum(t.cost for t in study.trials) - sum(t.cost for t in at_target)
-        assert at_target
-        assert below <= sum(t.cost for t in at_target) + 1.5
+        checks = [t for t in study.trials if t.suggestion.origin == "check"]
+        others = sum(t.cost for t in study.trials) - sum(t.cost for t in checks)
+        assert checks
+        assert all(t.suggestion.point[2] == 1.0 for t in checks)
+        assert others <= sum(t.cost for t in checks) + 1.5
+
+
+def test_information_at_the_target_does_not_put_off_a_check() -> None:
+    # Without a smaller size everything is at the target: what is measured for information, and what to improve.
+    with Study(
+        Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}), seed=0, overhead=0.001, effort=0.0
+    ) as study:
+        for _ in range(16):
+            s = study.ask()
+            study.tell(s, float(0.05 + np.sum((s.point - 0.4) ** 2)), cost=1.0)
+        decided = [t.suggestion.origin for t in study.trials if t.suggestion.origin != "design"]
+    assert decided.count("check") >= len(decided) // 2 - 1
+    assert "model" in decided
+
+
+def test_what_the_user_asked_for_at_the_target_is_a_check() -> None:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.0, checks=1e6) as study:  # a check after anything else
+        for _ in range(12):
+            evaluate(study, study.ask())
+        evaluate(study, study.request({"x": 0.4, "y": 0.4}))
+        after = study.ask()
+        evaluate(study, after)
+        assert (after.origin, study.ask().origin) == ("model", "check")
 
 
 def test_when_nothing_informs_it_improves_at_the_target() -> None:

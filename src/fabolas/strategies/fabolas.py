@@ -22,8 +22,8 @@ class Fabolas(ModelBased):
     """Initial design on small subsets, then the acquisition of eq. 7 on two GPs over (x, u), then checks.
 
     Args:
-        space: what to search. Without fidelities eq. 7 is entropy search per second: plain entropy search
-            wherever all configurations cost the same, and the cheaper of two equally informative ones else.
+        space: what to search. Without fidelities eq. 7 is entropy search per second, the cheaper of two equally
+            informative configurations, and about every other trial is a check.
         information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 7 as printed.
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
@@ -34,8 +34,8 @@ class Fabolas(ModelBased):
         drift: whether smaller sizes may deviate from the paper's basis functions.
         noise_by_fidelity: whether the noise on all the data may be less than that on small subsets.
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
-        checks: seconds at the target for each second below it. Once a trial at the target costs no more than
-            this times what was spent since the last one, the next is there, where improvement is most likely:
+        checks: seconds of checks for each second of other trials. Once a trial at the target costs no more than
+            this times what was spent since the last check, the next is there, where improvement is most likely:
             whatever small subsets say, the record keeps up with one made on all the data. 0 for never.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
@@ -63,7 +63,9 @@ class Fabolas(ModelBased):
         effort: float | None = None,
     ) -> None:
         one_of("curve", curve, ("power", "paper"))
-        number("checks", checks, 0.0, 1e6, "a number of seconds >= 0 at the target for each below it")
+        number(
+            "checks", checks, 0.0, 1e6, "a number of seconds >= 0 of checks at the target for each other one"
+        )
         f = space.n_fidelities
         spec = Spec(
             space.choices,
@@ -96,13 +98,16 @@ class Fabolas(ModelBased):
         return super().decide(position, history, pending, rng)
 
     def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
-        d = self.space.dim
-        if self.checks <= 0 or any((s.point[d:] == 1.0).all() for s in pending):
+        if self.checks <= 0 or any(self._is_check(s) for s in pending):
             return False
-        at_target = np.flatnonzero((history.points[:, d:] == 1.0).all(axis=1))
-        since = int(at_target[-1]) + 1 if len(at_target) else 0
-        spent = float(np.sum(history.costs[since:] + history.thinking[since:]))
+        last = max((i for i, t in enumerate(history.trials) if self._is_check(t.suggestion)), default=-1)
+        spent = float(np.sum(history.costs[last + 1 :] + history.thinking[last + 1 :]))
         # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
         best = position.region.at_target(position.ranked[:1])
         price = float(position.surrogate.seconds_at_most(best)[0])
         return spent * self.checks >= price and (position.affordable is None or price <= position.affordable)
+
+    def _is_check(self, suggestion: Suggestion) -> bool:
+        """Whether it is at the target, and not for information: that seeks the optimum's place, not its value."""
+        aimed = suggestion.origin in ("check", "improvement", "request")
+        return aimed and bool((suggestion.point[self.space.dim :] == 1.0).all())
