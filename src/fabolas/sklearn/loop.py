@@ -102,7 +102,6 @@ class Loop:
         self._step = _Step()
         self._look_again = 0.0
         self._last_step = 0.0  # when the last of these ended
-        self._late = False  # whether one was begun that would not fit into the budget
         self._incumbent: Incumbent | None = None
         self.trajectory: list[tuple[float, Incumbent]] = []
 
@@ -171,12 +170,9 @@ class Loop:
             return (
                 self._study.request(step.config, self._fidelity(step.size)) if self._is_due(seconds) else None
             )
-        if step.full <= seconds and not over:
-            return self._study.request(step.config)
-        # The incumbent is run on all the rows before the end even if that is late, but only once.
-        late = self._must_verify() or (not self._late and trials > 0)
-        self._late = self._late or late
-        return self._study.request(step.config) if late else None
+        # Where nothing was run on all the rows yet, late is better than never.
+        fits = step.full <= seconds and not over
+        return self._study.request(step.config) if fits or self._must_verify() else None
 
     def _is_due(self, seconds: float) -> bool:
         """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
