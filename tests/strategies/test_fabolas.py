@@ -140,6 +140,18 @@ def test_information_at_the_target_does_not_put_off_a_check() -> None:
     assert "model" in decided
 
 
+def test_with_infinitely_many_checks_every_trial_is_one_that_fits_into_what_is_left() -> None:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.5, checks=np.inf) as study:
+        for _ in range(10):
+            evaluate(study, study.ask())
+        origins = []
+        for remaining in (10.0, 10.0, 0.1):  # a trial at the target costs 1
+            s = study.ask(remaining=remaining)
+            origins.append(s.origin)
+            evaluate(study, s)
+    assert origins == ["check", "check", "model"]
+
+
 def test_what_the_user_asked_for_at_the_target_is_a_check() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0, checks=1e6) as study:  # a check after anything else
         for _ in range(12):

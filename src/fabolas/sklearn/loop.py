@@ -22,7 +22,6 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
-_ALWAYS = 1e6  # checks of the strategy at the target, in seconds for each second below it
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
@@ -149,7 +148,7 @@ class Loop:
             return self._at_least_one()
         if self._ending.verify and self._is_final(seconds, trials):
             # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
-            cast(Fabolas, self._study.strategy).checks = _ALWAYS
+            cast(Fabolas, self._study.strategy).checks = math.inf
         keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0
         spare = seconds - keep if seconds > keep else seconds
         return self._study.ask(remaining=None if math.isinf(spare) else spare)

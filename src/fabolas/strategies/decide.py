@@ -127,6 +127,10 @@ class Position:
             allowed &= seconds <= max(self.affordable, float(seconds.min()))
         return self.rules.divisor(seconds, self.overhead), allowed
 
+    def is_affordable(self, choice: Choice) -> bool:
+        """Whether it is predicted to fit into what is left."""
+        return self.affordable is None or choice.seconds <= self.affordable
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -36,7 +36,8 @@ class Fabolas(ModelBased):
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
         checks: seconds of checks for each second of other trials. Once a trial at the target costs no more than
             this times what was spent since the last check, the next is there, where improvement is most likely:
-            whatever small subsets say, the record keeps up with one made on all the data. 0 for never.
+            whatever small subsets say, the record keeps up with one made on all the data. 0 for never, infinity
+            for every trial that can be one.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
@@ -64,7 +65,11 @@ class Fabolas(ModelBased):
     ) -> None:
         one_of("curve", curve, ("power", "paper"))
         number(
-            "checks", checks, 0.0, 1e6, "a number of seconds >= 0 of checks at the target for each other one"
+            "checks",
+            checks,
+            0.0,
+            np.inf,
+            "a number of seconds >= 0 of checks at the target for each other one",
         )
         f = space.n_fidelities
         spec = Spec(
@@ -91,10 +96,11 @@ class Fabolas(ModelBased):
         """A check at the target if one is due, else the most informative point."""
         if self._check_is_due(position, history, pending):
             check = most_improving(position, rng)
-            if position.effort.counted:
-                return check, "check"
-            # In a hurry the next ones are decided on too.
-            return check.and_then(most_informative(position, rng)), "check"
+            if position.is_affordable(check):
+                if position.effort.counted:
+                    return check, "check"
+                # In a hurry the next ones are decided on too.
+                return check.and_then(most_informative(position, rng)), "check"
         return super().decide(position, history, pending, rng)
 
     def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
@@ -104,8 +110,7 @@ class Fabolas(ModelBased):
         spent = float(np.sum(history.costs[last + 1 :] + history.thinking[last + 1 :]))
         # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
         best = position.region.at_target(position.ranked[:1])
-        price = float(position.surrogate.seconds_at_most(best)[0])
-        return spent * self.checks >= price and (position.affordable is None or price <= position.affordable)
+        return spent >= float(position.surrogate.seconds_at_most(best)[0]) / self.checks
 
     def _is_check(self, suggestion: Suggestion) -> bool:
         """Whether it is at the target, and not for information: that seeks the optimum's place, not its value."""

@@ -124,8 +124,7 @@ class ModelBased:
         if choice.information > NIL or self.rules.form == "paper":
             return choice, "model"
         improving = most_improving(position, rng)
-        affordable = position.affordable is None or improving.seconds <= position.affordable
-        return (improving, "improvement") if affordable else (choice, "model")
+        return (improving, "improvement") if position.is_affordable(improving) else (choice, "model")
 
     # What all of them do.
 
