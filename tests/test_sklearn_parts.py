@@ -121,17 +121,20 @@ class TestRows:
         return {"fit_time": 1.0, "score_time": 0.5, "test_scores": score, "fit_error": error}
 
     def test_the_score_is_the_mean_over_the_folds(self) -> None:
-        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)]).score("score") == 0.5
-        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})])
+        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)], np.nan).score("score") == 0.5
+        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})], np.nan)
         assert several.score("b") == 3.0
 
     def test_a_fold_that_failed_fails_the_candidate_whatever_its_score(self) -> None:
-        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")])
+        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")], np.nan)
         assert math.isnan(row.score("score"))
         assert row.error == "Traceback"
 
     def test_a_candidate_without_folds_gets_the_score_for_errors_of_each_metric(self) -> None:
-        rows = [Row({}, 9, 4.0, (), "failed"), row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2)]
+        rows = [
+            Row({}, 9, 4.0, (), "failed"),
+            row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2, np.nan),
+        ]
         folds = formattable(rows, 2, -1.0)
         assert len(folds) == 4
         assert folds[0]["test_scores"] == {"a": -1.0, "b": -1.0}

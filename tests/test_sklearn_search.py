@@ -5,7 +5,7 @@ import signal
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,15 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import loguniform, randint
+from scipy.stats import loguniform, randint, uniform
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GroupKFold, ShuffleSplit, cross_val_score
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -133,6 +135,32 @@ def _forgotten() -> None:
 
 
 @pytest.mark.usefixtures("_forgotten")
+class Keeps(LogisticRegression):
+    """Keeps apart the groups, in the last column, that it was trained on and scored with."""
+
+    together: ClassVar[list[tuple[set[int], set[int]]]] = []
+
+    def fit(self, X: NDArray[Any], y: Any, sample_weight: Any = None) -> "Keeps":
+        self.groups_ = set(X[:, -1])
+        return super().fit(X[:, :-1], y, sample_weight)  # type: ignore[no-any-return]
+
+    def predict(self, X: NDArray[Any]) -> Any:
+        if len(X) < 1500:
+            Keeps.together.append((self.groups_, set(X[:, -1])))
+        return super().predict(X[:, :-1])
+
+
+class Stamped(KFold):
+    """A splitter that needs to know more."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None, stamp: Any = None) -> Any:
+        assert stamp is not None
+        return super().split(X, y)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, stamp: Any = None) -> int:
+        return int(super().get_n_splits())
+
+
 class TestRows:
     def test_only_training_rows_are_left_out_and_weights_go_with_them(self) -> None:
         weights = np.random.default_rng(0).random(len(Y))
@@ -144,8 +172,15 @@ class TestRows:
 
     def test_groups_stay_apart(self) -> None:
         groups = np.repeat(np.arange(150), 10)
-        found = search(cv=GroupKFold(3)).fit(X, Y, groups=groups)
+        found = search(Keeps(), cv=GroupKFold(3)).fit(np.column_stack([X, groups]), Y, groups=groups)
         check(found)
+        assert Keeps.together  # in each fold: groups trained on, and groups scored
+        assert all(not trained & scored for trained, scored in Keeps.together)
+
+    def test_a_splitter_has_what_it_asks_for(self) -> None:
+        with config_context(enable_metadata_routing=True):
+            splitter = Stamped(3).set_split_request(stamp=True)
+            check(search(cv=splitter, n_iter=4).fit(X, Y, stamp=np.arange(len(Y))))
 
     def test_a_splitter_that_shuffles_anew_is_asked_once(self) -> None:
         found = search(cv=ShuffleSplit(2, test_size=0.3), n_iter=4).fit(X, Y)
@@ -169,7 +204,7 @@ def test_rows_may_come_in_any_container(kind: str) -> None:
     check(found)
     assert len(np.unique(found.cv_results_["n_samples"])) > 1
     assert found.predict(data).shape == YR.shape
-    if kind in ("pandas", "polars"):
+    if kind == "pandas":  # of other frames scikit-learn reads the names since 1.9
         assert list(found.feature_names_in_) == list("abcde")
 
 
@@ -229,6 +264,7 @@ class TestScoring:
 
         found = search(scoring=both, refit="right", n_iter=5).fit(X, Y)
         assert found.best_score_ == found.cv_results_["mean_test_right"][found.best_index_]
+        assert search(scoring=both, refit=False, n_iter=3).fit(X, Y).plot().axes
 
     def test_a_callable_to_refit_by_sees_rows_at_full_size_only(self) -> None:
         seen: list[Any] = []
@@ -264,15 +300,25 @@ class Fragile(LogisticRegression):
         return X[0]
 
 
+class Overflows(LogisticRegression):
+    """Fails on many rows."""
+
+    def fit(self, X: NDArray[Any], y: Any, sample_weight: Any = None) -> "Overflows":
+        if len(X) > 300:
+            raise MemoryError("too many rows")
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+
 class TestFailures:
     @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
-    def test_a_candidate_that_fails_is_a_row_without_a_score(self) -> None:
-        found = search(Fragile(), n_iter=12).fit(X, Y)
+    def test_a_candidate_that_fails_is_a_row_without_a_score_and_a_warning(self) -> None:
+        with pytest.warns(
+            FitFailedWarning, match=r"(?s)of 12 candidates failed in all folds.*C is too large"
+        ):
+            found = search(Fragile(), n_iter=12).fit(X, Y)
         failed = np.isnan(found.cv_results_["mean_test_score"])
         assert failed.any()
-        assert all(
-            params["C"] > 0.1 for params in found.cv_results_["params"][: len(failed)] if params["C"] > 0.1
-        )
+        assert [params["C"] > 0.1 for params in found.cv_results_["params"]] == failed.tolist()
         assert [t.status == "failed" for t in found.trials_] == failed.tolist()
         assert found.best_params_["C"] <= 0.1
         assert found.verified_
@@ -291,11 +337,74 @@ class TestFailures:
         with pytest.raises(FloatingPointError, match="C is too large"):
             search(Fragile(), error_score="raise", n_iter=12).fit(X, Y)
 
+    def test_a_candidate_that_cannot_be_scored_never_wins_whatever_score_it_is_given(self) -> None:
+        def picky(estimator: Any, X: Any, y: Any) -> float:
+            if estimator.C > 0.1:
+                raise ArithmeticError("C is too large to be scored")
+            return float(np.mean(estimator.predict(X) == y))
+
+        with pytest.warns(UserWarning, match="Scoring failed"):
+            found = search(scoring=picky, error_score=100.0, n_iter=12).fit(X, Y)
+        assert found.cv_results_["mean_test_score"].max() == 100
+        assert found.best_params_["C"] <= 0.1
+        assert found.best_score_ <= 1
+
+    def test_an_infinite_score_never_wins(self) -> None:
+        def boundless(estimator: Any, X: Any, y: Any) -> float:
+            return np.inf if estimator.C > 0.1 else float(np.mean(estimator.predict(X) == y))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of numpy and scikit-learn, about what is not finite
+            found = search(scoring=boundless, n_iter=12).fit(X, Y)
+        assert found.best_params_["C"] <= 0.1
+        assert np.isfinite(found.best_score_)
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    @pytest.mark.filterwarnings("ignore:Scoring failed")
+    def test_what_fails_on_few_rows_only_is_run_on_more(self) -> None:
+        # More neighbours than the smallest training folds have rows.
+        found = search(KNeighborsClassifier(), {"n_neighbors": range(101, 400)}, n_iter=20).fit(X, Y)
+        check(found)
+        rare = np.column_stack([np.arange(1500) % 2, np.arange(1500) % 97 == 0]).astype(int)
+        found = search(
+            MultiOutputClassifier(LogisticRegression()), {"estimator__C": loguniform(1e-3, 1)}, n_iter=14
+        )
+        check(found.fit(X, rare))
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    def test_few_candidates_that_can_be_fitted_are_found_among_many(self) -> None:
+        found = search(Fragile(), {"C": loguniform(1e-3, 1e40)}, n_iter=40).fit(X, Y)
+        scores = found.cv_results_["mean_test_score"]
+        assert np.isnan(scores[:10]).all()
+        assert found.best_params_["C"] <= 0.1
+
     def test_a_search_in_which_everything_fails_says_why(self) -> None:
         with pytest.raises(ValueError, match=r"(?s)all 3 candidates failed.*C is too large"):
             search(Fragile(), {"C": loguniform(1, 10)}, n_iter=3).fit(X, Y)
-        with pytest.raises(ValueError, match="all 10 candidates failed"):
+        with pytest.raises(ValueError, match="all 100 candidates failed"):
             search(Fragile(), {"C": loguniform(1, 10)}, n_iter=None, time_budget="1h").fit(X, Y)
+        with pytest.raises(ValueError, match=r"all \d+ candidates failed"):
+            search(Fragile(), {"C": loguniform(1, 10)}, n_iter=None, time_budget=0.05).fit(X, Y)
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    def test_folds_of_which_one_always_fails_are_no_answer(self) -> None:
+        with pytest.raises(ValueError, match="all 5 candidates failed"):
+            search(Fragile(sometimes=True), {"C": loguniform(1, 10)}, n_iter=5, min_size=1000).fit(X, Y)
+
+    def test_however_short_the_time_one_candidate_is_run(self) -> None:
+        found = search(n_iter=None, time_budget=1e-9).fit(X, Y)
+        check(found)
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    def test_an_answer_that_could_not_be_trained_on_all_the_rows_is_said_to_be_none(self) -> None:
+        with pytest.warns(UserWarning, match="no candidate was evaluated on all the rows"):
+            found = search(Overflows(), n_iter=12, refit=False).fit(X, Y)
+        assert not found.verified_
+        assert found.cv_results_["n_samples"][found.best_index_] <= 300
 
 
 class TestRefusals:
@@ -309,10 +418,13 @@ class TestRefusals:
             ({"min_size": 1.5}, "a whole number of rows >= 1 or a share"),
             ({"min_size": "small"}, "a whole number of rows >= 1 or a share"),
             ({"space": {"C": []}}, "at least one choice"),
+            ({"space": {"a": uniform(1, 0)}}, "'a' expected a range from low to high, got scipy's uniform"),
+            ({"space": [{"a": [1, 2]}]}, "one dict name -> distribution or list.*got several spaces"),
+            ({"space": "a"}, "one dict name -> distribution or list.*got 'a'"),
         ],
     )
     def test_what_cannot_be_is_refused_before_the_first_training(self, given: Any, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             search(Remembers(), **given).fit(X, Y)
 
     def test_what_was_not_fitted_has_no_figure(self) -> None:
@@ -371,12 +483,31 @@ class TestStorage:
     def test_other_folds_or_another_space_are_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "search.db"
         search(n_iter=3, cv=[(np.arange(1000), np.arange(1000, 1500))] * 2, storage=path).fit(X, Y)
-        with pytest.raises(ValueError, match="expected trials of 3 folds, got a study of 2"):
+        with pytest.raises(ValueError, match="a search with folds 2, and this one has 3"):
             search(n_iter=3, storage=path).fit(X, Y)
         with pytest.raises(ValueError, match="C"):
             search(space={"C": loguniform(1, 2)}, n_iter=3, storage=path).fit(X, Y)
         with Study(first_space(path), storage=path, seed=0, warp="log") as study:
             assert len(study.trials) == 3
+
+    @pytest.mark.parametrize(
+        ("given", "targets", "message"),
+        [
+            ({}, Y[::-1], "targets .*, and this one has others"),
+            ({"scoring": "neg_log_loss"}, Y, "scoring 'score', and this one has 'neg_log_loss'"),
+            ({"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}, Y, "has 'accuracy, f1_macro'"),
+            ({"return_train_score": True}, Y, "return_train_score False"),
+            ({"estimator": RidgeClassifier(), "space": {"alpha": loguniform(1e-4, 1e2)}}, Y, "C|alpha"),
+        ],
+    )
+    def test_another_search_is_refused_before_anything_is_added(
+        self, given: Any, targets: Any, message: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "search.db"
+        search(n_iter=3, storage=path).fit(X, Y)
+        with pytest.raises(ValueError, match=message):
+            search(n_iter=6, storage=path, **given).fit(X, targets)
+        assert len(search(n_iter=5, storage=path).fit(X, Y).trials_) == 5
 
 
 def first_space(path: Path) -> Space:
@@ -399,7 +530,10 @@ class TestInterrupt:
     def test_an_interrupt_keeps_what_was_found(self) -> None:
         assert threading.current_thread() is threading.main_thread()
         Interrupts.left = 11  # the second fold of the fourth candidate
-        with pytest.warns(UserWarning, match="interrupted after 4 candidates"):
+        with (
+            pytest.warns(UserWarning, match="interrupted after 3 candidates"),
+            pytest.warns(UserWarning, match="no candidate was evaluated on all the rows"),
+        ):
             found = search(Interrupts(), {"n_neighbors": randint(1, 20)}, n_iter=30).fit(XR, YR)
         assert len(found.cv_results_["params"]) == 3
         assert [t.status for t in found.trials_] == ["complete"] * 3 + ["lost"]
@@ -429,6 +563,7 @@ class TestDisplay:
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
+            warnings.simplefilter("ignore", FitFailedWarning)
             found = search(Fragile(), n_iter=12).fit(X, Y)
         shown = progress_of(found)
         complete = [trial for trial in found.trials_ if trial.status == "complete"]

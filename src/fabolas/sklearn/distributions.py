@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
 _ACCEPTED = (
-    "scipy.stats.uniform(low, width), loguniform(low, high) or randint(low, high), a list of choices, "
+    "scipy.stats.uniform(low, width), loguniform(low, high) or randint(low, high), a list or range of choices, "
     "or fabolas.Float, Integer, Categorical or Ordinal"
 )
 
@@ -26,6 +26,13 @@ def space_of(
         TypeError: If the parameters, or one of them, are of a kind that cannot be searched.
         ValueError: If a range is not one, or a Space comes with fidelities of its own.
     """
+    configspace = type(parameters).__module__.startswith("ConfigSpace")
+    if not (configspace or isinstance(parameters, Space | Mapping)):
+        what = "several spaces in a list" if isinstance(parameters, list | tuple) else repr(parameters)
+        raise TypeError(
+            f"param_distributions expected one dict name -> distribution or list, a fabolas.Space or a "
+            f"ConfigurationSpace, got {what}; put alternatives into one ConfigurationSpace with conditions"
+        )
     fidelities = None if fidelity is None else {_free_name(parameters): fidelity}
     if isinstance(parameters, Space):
         if parameters.fidelities:
@@ -35,14 +42,8 @@ def space_of(
                 "leave fidelities out: the number of training rows is chosen by the search"
             )
         return Space(parameters, fidelities)
-    if type(parameters).__module__.startswith("ConfigSpace"):
+    if configspace:
         return Space(parameters, fidelities)
-    if not isinstance(parameters, Mapping):
-        what = "several spaces in a list" if isinstance(parameters, list | tuple) else repr(parameters)
-        raise TypeError(
-            f"param_distributions expected one dict name -> distribution or list, a fabolas.Space or a "
-            f"ConfigurationSpace, got {what}; put alternatives into one ConfigurationSpace with conditions"
-        )
     return Space({name: _parameter(name, spec) for name, spec in parameters.items()}, fidelities)
 
 
@@ -72,7 +73,9 @@ def _parameter(name: str, spec: Any) -> Any:
         return _frozen(name, spec)
     if hasattr(spec, "rvs"):
         raise TypeError(_refusal(name, spec))
-    if isinstance(spec, list | tuple | np.ndarray):
+    if isinstance(spec, range) and spec.step == 1 and len(spec) > 1:
+        return Integer(spec.start, spec.stop - 1)
+    if isinstance(spec, list | tuple | range | np.ndarray):
         choices = list(spec)
         return Ordinal(tuple(choices)) if _ascends(choices) else Categorical(tuple(choices))
     if isinstance(spec, Float | Integer | Categorical) or type(spec).__module__.startswith("ConfigSpace"):
@@ -86,6 +89,8 @@ def _frozen(name: str, spec: Any) -> Float | Integer:
     kind = spec.dist.name
     shapes = 2 if kind in ("loguniform", "reciprocal") else 0
     shifted = len(spec.args) > shapes or "loc" in spec.kwds
+    if not low < high:
+        raise ValueError(f"parameter {name!r} expected a range from low to high, got {_words(spec)}")
     if kind == "uniform":
         return Float(float(low), float(high))
     if kind in ("loguniform", "reciprocal") and not shifted:
@@ -96,8 +101,11 @@ def _frozen(name: str, spec: Any) -> Float | Integer:
 
 
 def _refusal(name: str, spec: Any) -> str:
-    got = f"scipy's {spec.dist.name}{spec.args}" if hasattr(spec, "dist") else repr(spec)
-    return f"parameter {name!r} expected {_ACCEPTED}; got {got}"
+    return f"parameter {name!r} expected {_ACCEPTED}; got {_words(spec)}"
+
+
+def _words(spec: Any) -> str:
+    return f"scipy's {spec.dist.name}{spec.args}" if hasattr(spec, "dist") else repr(spec)
 
 
 def _ascends(choices: list[Any]) -> bool:

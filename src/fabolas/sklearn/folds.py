@@ -84,8 +84,8 @@ class Subsampled:
     def __init__(self, folds: Folds, orders: Sequence[Subsets], size: int) -> None:
         self._folds, self._orders, self._share = folds, orders, size / folds.full
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
-        """Rows of each fold to train on and to test on."""
+    def split(self, X: Any, y: Any = None, **_: Any) -> Iterator[Split]:
+        """Rows of each fold to train on and to test on. The splitter has drawn them, with all that it asks for."""
         for (train, test), order in zip(self._folds.splits, self._orders, strict=True):
             rows = max(order.smallest, round(self._share * len(train)))
             yield train[np.sort(order[rows])], test

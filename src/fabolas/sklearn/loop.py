@@ -3,13 +3,15 @@
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
+
 from fabolas.budget import Allowance, Budget
 from fabolas.execution import RESOLUTION
-from fabolas.history import Incumbent, Suggestion, Trial
+from fabolas.history import Incumbent, Suggestion
 from fabolas.progress import Report, Snapshot
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
@@ -23,7 +25,8 @@ _PATIENCE = 30.0  # after a look at the models, so many times as long passes bef
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
-_GIVE_UP = 10  # failures in a row, with no success at all, after which a fit ends
+_GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends
+_FAILED_THERE = 10  # failures on all the rows, with no success there, after which no more are run there late
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
 
 
@@ -68,6 +71,7 @@ class Loop:
         loss: What the study is told of a row.
         budget: Seconds and trials, those of a continued study included.
         ending: What to keep of it.
+        mark: What identifies the search, kept with each trial.
         full: Rows at full size.
         start: When the fit began.
         clock: Seconds from any origin.
@@ -84,12 +88,13 @@ class Loop:
         loss: Loss,
         budget: Budget,
         ending: Ending,
+        mark: Mapping[str, Any],
         full: int,
         start: float,
         clock: Callable[[], float],
     ) -> None:
         self._study, self._evaluate, self._loss = study, evaluate, loss
-        self._budget, self._ending, self._full = budget, ending, full
+        self._budget, self._ending, self._mark, self._full = budget, ending, mark, full
         self._start, self._clock = start - study.spent, clock
         study.allow(Allowance(budget, time.time(), study.spent))
         self.rows = {
@@ -105,7 +110,11 @@ class Loop:
         self.trajectory: list[tuple[float, Incumbent]] = []
 
     def run(self, report: Report) -> None:
-        """Run to the end, or until Ctrl-C; what was found until then is kept, if anything was."""
+        """Run to the end, or until Ctrl-C; what was found until then is kept, if anything was.
+
+        Raises:
+            ValueError: If no candidate of this fit could be evaluated.
+        """
         try:
             while (suggestion := self._next()) is not None:
                 self._report(report)
@@ -117,10 +126,11 @@ class Loop:
             if not self._study.history.complete[self._before :].any():
                 raise
             warnings.warn(
-                f"the search was interrupted after {len(self._study.trials)} candidates; it answers from these",
+                f"the search was interrupted after {len(self.rows)} candidates; it answers from these",
                 UserWarning,
                 stacklevel=2,
             )
+        self._demand_success()
         self._look()
         self._report(report)
 
@@ -139,7 +149,7 @@ class Loop:
     def _next(self) -> Suggestion | None:
         """What to run next; None at the end."""
         seconds, trials = self._left()
-        over = seconds <= 0 or trials <= 0 or self._exhausted()
+        over = seconds <= 0 or trials <= 0 or self._exhausted() or self._is_hopeless()
         if self._ending.verify and len(self._study.trials):
             suggestion = self._verification(seconds, trials, over)
             if suggestion is not None:
@@ -149,6 +159,8 @@ class Loop:
         if self._ending.verify and self._is_final(seconds, trials):
             # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
             cast(Fabolas, self._study.strategy).checks = math.inf
+        if not self._study.history.complete.any() and self._study.history.failed.any():
+            return self._on_more_rows()
         keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0
         spare = seconds - keep if seconds > keep else seconds
         return self._study.ask(remaining=None if math.isinf(spare) else spare)
@@ -185,11 +197,20 @@ class Loop:
         return seconds <= finale or trials <= min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
 
     def _at_least_one(self) -> Suggestion | None:
-        """A continued study whose budget is used up runs its answer once more, so that there is one to refit."""
-        incumbent = self._study.incumbent()
-        if len(self._study.trials) > self._before or incumbent is None:
+        """However short the budget, one candidate is run: of a continued study its answer, on all the rows."""
+        if len(self._study.trials) > self._before:
             return None
-        return self._study.request(incumbent.config)
+        incumbent = self._study.incumbent()
+        return self._study.ask() if incumbent is None else self._study.request(incumbent.config)
+
+    def _on_more_rows(self) -> Suggestion:
+        """As long as everything failed, any candidate on twice as many rows for each failure: few may be why."""
+        study, failures = self._study, int(self._study.history.failed.sum())
+        x = study.space.spread(1, np.random.default_rng([study.seed, failures]))[0]
+        config, _ = study.space.decode(np.append(x, np.ones(study.space.n_fidelities)))
+        smallest = min((f.low for f in study.space.fidelities.values()), default=self._full)
+        size = min(smallest * 2.0 ** min(failures, 64), float(self._full))
+        return study.request(config, self._fidelity(round(size)))
 
     def _left(self) -> tuple[float, float]:
         """Seconds, less the last training's, and trials of the budget; infinite where there is no limit."""
@@ -216,24 +237,29 @@ class Loop:
         if suggestion.origin == "request" or row.size == self._full:
             self._last_step = self.elapsed()
         if math.isfinite(score):
-            self._study.tell(suggestion, self._loss.of(score), cost, row.info())
-            return
-        trial = self._study.fail(suggestion, row.error or f"its mean score is {score}", cost)
-        self._give_up(trial)
+            info = row.info() | {"search": dict(self._mark)}
+            self._study.tell(suggestion, self._loss.of(score), cost, info)
+        else:
+            self._study.fail(suggestion, row.error or f"its mean score is {score}", cost)
 
-    def _give_up(self, last: Trial) -> None:
+    def _is_hopeless(self) -> bool:
         history = self._study.history
-        only = self._budget.trials is not None and len(history) >= self._budget.trials
-        if not history.complete.any() and (len(history) >= _GIVE_UP or only):
+        return not history.complete.any() and int(history.failed.sum()) >= _GIVE_UP
+
+    def _demand_success(self) -> None:
+        new = [trial for trial in self._study.trials[self._before :] if trial.status != "lost"]
+        if not any(trial.status == "complete" for trial in new):
             raise ValueError(
-                f"all {len(history)} candidates failed, so there is none to choose; try error_score='raise' to see "
-                f"the first failure at once. The last one was:\n{last.error}"
+                f"all {len(new)} candidates failed, so there is none to choose; try error_score='raise' to see "
+                f"the first failure at once. The last one was:\n{new[-1].error}"
             )
 
     def _must_verify(self) -> bool:
         """Whether nothing was complete on all the rows yet, and not too much failed there."""
         there = self._at_full_size()
-        return len(there) < _GIVE_UP and not any(math.isfinite(row.score(self._loss.metric)) for row in there)
+        return len(there) < _FAILED_THERE and not any(
+            math.isfinite(row.score(self._loss.metric)) for row in there
+        )
 
     def _exhausted(self) -> bool:
         """Whether every configuration there is was run on all the rows."""

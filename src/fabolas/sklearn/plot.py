@@ -26,12 +26,12 @@ class Progress(NamedTuple):
 def progress_of(search: "FabolasSearchCV") -> Progress:
     """The numbers of the figure."""
     results, study = search.cv_results_, search.study_
-    metric = search.refit if isinstance(search.refit, str) and search.multimetric_ else "score"
-    metric = metric if f"mean_test_{metric}" in results else next(iter(search.scorer_))
+    wanted = f"mean_test_{search._metric}"
+    column = wanted if wanted in results else next(key for key in results if key.startswith("mean_test_"))
     kept = [trial for trial in study.trials if trial.status != "lost"]
     ended = np.cumsum([trial.cost + trial.suggestion.thinking for trial in kept])
     good = np.array([trial.status == "complete" for trial in kept], dtype=np.bool_)
-    scores = np.asarray(results[f"mean_test_{metric}"], dtype=float)[good]
+    scores = np.asarray(results[column], dtype=float)[good]
     sizes = np.asarray(results["n_samples"], dtype=float)[good]
     full = sizes == search.max_size_
     best = np.maximum.accumulate(np.where(full, scores, -np.inf))

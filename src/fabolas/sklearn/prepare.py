@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
@@ -53,6 +54,15 @@ class Prepared:
         self.loss = loss_of(search.estimator, search.scoring, search.refit)
         self.jobs = effective_n_jobs(search.n_jobs)
         self._rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        # What a study must have in common with the search that continues it: scores of others mean nothing here.
+        self.mark = {
+            "rows": self._rows,
+            "targets": None if y is None else joblib.hash(np.asarray(y)),
+            "folds": len(splits),
+            "scoring": _scoring(search.scoring),
+            "return_train_score": bool(search.return_train_score),
+            "estimator": type(search.estimator).__name__,
+        }
 
     def study(self) -> Study:
         """The study of this fit, a new one unless the search has a storage that holds one."""
@@ -63,20 +73,44 @@ class Prepared:
         """The loop that fills the study.
 
         Raises:
-            ValueError: If the study was continued and its trials had another number of folds.
+            ValueError: If the study was continued and its trials are of another search.
         """
         n_splits = len(self.folds.splits)
         for trial in study.trials:
-            recorded = len(trial.info.get("folds", ())) or n_splits
-            if recorded != n_splits:
-                raise ValueError(
-                    f"storage expected trials of {n_splits} folds, got a study of {recorded}; "
-                    "continue it with the cv it was begun with, or choose another file"
-                )
+            _same_search(trial.info.get("search", self.mark), self.mark)
         rounds = math.ceil(n_splits / self.jobs)
         refit = self._rows / self.folds.full / rounds if self._search.refit else 0.0
         ending = Ending(self._search.verify, refit, count(self.space))
-        return Loop(study, evaluate, self.loss, self.budget, ending, self.folds.full, self.start, self.clock)
+        return Loop(
+            study,
+            evaluate,
+            self.loss,
+            self.budget,
+            ending,
+            self.mark,
+            self.folds.full,
+            self.start,
+            self.clock,
+        )
+
+
+def _same_search(recorded: Mapping[str, Any], mark: Mapping[str, Any]) -> None:
+    for what, value in mark.items():
+        if recorded.get(what, value) != value:
+            shown = "others" if what == "targets" else repr(value)
+            raise ValueError(
+                f"storage holds a search with {what} {recorded[what]!r}, and this one has {shown}; continue it "
+                "with the data, estimator, cv and scoring it was begun with, or choose another file"
+            )
+
+
+def _scoring(scoring: Any) -> str:
+    """Scoring as text: names of metrics, or of what computes them."""
+    if scoring is None or isinstance(scoring, str):
+        return scoring or "score"
+    if callable(scoring):
+        return str(getattr(scoring, "__name__", type(scoring).__name__))
+    return ", ".join(sorted(scoring))
 
 
 def _classes(estimator: Any, y: Any) -> IntArray | None:

@@ -49,9 +49,16 @@ class Row:
         return cls(trial.config, size, trial.cost, tuple(trial.info.get("folds", ())), trial.error)
 
 
-def row_of(params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold]) -> Row:
-    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted."""
+def row_of(
+    params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold], error_score: float | str
+) -> Row:
+    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted or scored.
+
+    A fold that could not be scored is known by nothing but `error_score` in the place of its score.
+    """
     error = next((fold["fit_error"] for fold in folds if fold["fit_error"] is not None), None)
+    if error is None and any(error_score in _scores(fold["test_scores"]) for fold in folds):
+        error = f"its score in a fold is error_score, {error_score}: it could not be scored there"
     return Row(params, size, seconds, tuple(folds), error)
 
 
@@ -75,7 +82,7 @@ def ranks(scores: Sequence[float], at_full_size: Sequence[bool]) -> IntArray:
     Equal rows share the best of their ranks.
     """
     full, score = np.asarray(at_full_size), np.asarray(scores, dtype=float)
-    failed = np.isnan(score)
+    failed = ~np.isfinite(score)
     keys = np.column_stack([failed, ~full & ~failed, np.where(failed, 0.0, -score)])
     _, place, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     first: IntArray = (np.cumsum(counts) - counts + 1)[place.ravel()]
@@ -90,6 +97,10 @@ def _metric(scores: Any, metric: str) -> float:
     if not isinstance(scores, Mapping):
         return float(scores)
     return float(scores[metric] if metric in scores else next(iter(scores.values())))
+
+
+def _scores(scores: Any) -> list[Any]:
+    return list(scores.values()) if isinstance(scores, Mapping) else [scores]
 
 
 def _filled(scores: Any, value: float) -> Any:

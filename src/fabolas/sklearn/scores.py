@@ -9,7 +9,7 @@ from sklearn.base import is_classifier, is_regressor
 from fabolas.outputs import Warp
 
 # Those of scikit-learn's metrics that have no best value.
-_UNBOUNDED = ("mutual_info_score", "positive_likelihood_ratio", "dcg_score")
+_UNBOUNDED = ("mutual_info_score", "positive_likelihood_ratio", "dcg_score", "calinski_harabasz_score")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """``FabolasSearchCV``: scikit-learn's search over hyperparameters, mostly on few of the rows."""
 
 import time
+import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 
 from fabolas._types import IntArray
@@ -14,7 +18,7 @@ from fabolas.progress import reporting
 from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation
 from fabolas.sklearn.loop import Loop
 from fabolas.sklearn.prepare import Prepared
-from fabolas.sklearn.rows import formattable, ranks
+from fabolas.sklearn.rows import Row, formattable, ranks
 from fabolas.strategies.model_based import Forecast, ModelBased
 from fabolas.study import Study
 
@@ -170,8 +174,17 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         point = study.space.encode(self.best_params_)
         return cast(ModelBased, study.strategy).forecast(study.history, point[None])
 
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "FabolasSearchCV":
+        """Search, and train the best on all the data; parameters are those of RandomizedSearchCV's ``fit``."""
+        if not hasattr(BaseSearchCV, "_check_input_parameters"):  # until scikit-learn 1.9
+            self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+            routed = self._get_routed_params_for_fit(params)
+            self._check_input_parameters(X, y, routed.splitter.split)
+        fitted: FabolasSearchCV = super().fit(X, y, **params)
+        return fitted
+
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
-        """Called by ``fit`` with the data: all that can be refused is refused before the first training."""
+        """Called with the data: all that can be refused is refused before the first training."""
         self._prepared = Prepared(self, X, y, split_params)
 
     def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
@@ -188,11 +201,12 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _conclude(self, loop: Loop, results: dict[str, Any], study: Study, prepared: Prepared) -> None:
         """Turn the dict that ``fit`` holds into ``cv_results_``, and say which of its rows is the answer."""
         rows, full = list(loop.rows.values()), prepared.folds.full
+        n_splits = len(prepared.folds.splits)
         score = np.nan if self.error_score == "raise" else self.error_score
         formatted = super()._format_results(
             [row.params for row in rows],
-            self.n_splits_,
-            formattable(rows, self.n_splits_, score),
+            n_splits,
+            formattable(rows, n_splits, score),
             {"n_samples": [row.size for row in rows]},
         )
         for key in [key for key in formatted if key.startswith("rank_test_")]:
@@ -204,8 +218,27 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.study_, self.min_size_, self.max_size_ = study, prepared.smallest, full
         complete = [row.size == full and np.isfinite(row.score(prepared.loss.metric)) for row in rows]
         self._complete = np.flatnonzero(complete)
-        self._answer = loop.answer()
+        self._answer, self._metric = loop.answer(), prepared.loss.metric
         self.trajectory_ = tuple(loop.trajectory)
+        self._warn(rows)
+
+    def _warn(self, rows: list[Row]) -> None:
+        """Say what scikit-learn cannot: candidates that failed in all folds are ours, and so are sizes."""
+        failed = [row.error for row in rows if not row.folds]
+        if failed:
+            warnings.warn(
+                f"{len(failed)} of {len(rows)} candidates failed in all folds and are ranked last; the last one "
+                f"with:\n{failed[-1]}",
+                FitFailedWarning,
+                stacklevel=2,
+            )
+        if self.verify and not len(self._complete):
+            warnings.warn(
+                "no candidate was evaluated on all the rows, so best_params_ are those of lowest predicted loss, "
+                "and best_score_ is of fewer rows (verified_ is False)",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
