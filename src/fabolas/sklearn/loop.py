@@ -186,11 +186,8 @@ class Loop:
         return self._study.request(step.config) if fits or self._must_verify() else None
 
     def _is_due(self, seconds: float) -> bool:
-        """Whether a step half the way takes no longer than the search so far, and leaves time for the end.
-
-        After it, who is run on all the rows before the end is for the strategy's checks to say.
-        """
-        if self._budget.seconds is None or self._step.config is None or self._step.size == self._full:
+        """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
+        if self._budget.seconds is None or self._step.config is None:
             return False
         passed = self.elapsed() - self._last_step
         return passed >= self._step.seconds and self._step.seconds + self._step.full <= seconds
