@@ -342,7 +342,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.ndarray:
-    """Held-out errors in percent, (seeds, checkpoints + 1): the last column is when it ended, in budgets."""
+    """Held-out errors in percent, (seeds, checkpoints + 1): the last column is when the last answer came."""
     done = finished()
     rows = [done.get(key(problem, method, seed, arguments.scale)) for seed in range(arguments.seeds)]
     errors = [
@@ -353,7 +353,11 @@ def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.nd
 
 def table(arguments: argparse.Namespace) -> None:
     """Prints the median held-out error of each method at each checkpoint, as a table for the documentation."""
-    print("| | method | " + " | ".join(f"{c:g} of the budget" for c in CHECKPOINTS) + " | ended at | seeds |")
+    print(
+        "| | method | "
+        + " | ".join(f"{c:g} of the budget" for c in CHECKPOINTS)
+        + " | last answer at | seeds |"
+    )
     print("|---|---|" + "---|" * (len(CHECKPOINTS) + 2))
     for problem in problems(arguments):
         for method in METHODS:
