@@ -593,3 +593,4 @@ def test_the_models_forecast_loss_and_cost_of_any_point() -> None:
     assert forecast.losses[0] == pytest.approx(incumbent.loss)
     assert forecast.stds[0] == pytest.approx(incumbent.std)
     assert 3.0 < forecast.seconds[0] < 30.0
+    assert forecast.seconds[0] < forecast.seconds_at_most[0] < 100.0

@@ -51,6 +51,30 @@ def test_the_exponent_of_a_power_law_of_costs_is_recovered() -> None:
     assert (high - low) / (0.4 * np.log(1000.0)) == pytest.approx(2.0, abs=0.1)
 
 
+def test_all_configurations_share_what_bends_the_curve_of_costs() -> None:
+    together, apart = Spec((0,), 1).cost_model().kernel, Spec((0,), 1, drift=False).cost_model().kernel
+    rng = np.random.default_rng(3)
+    points, others = rng.random((2, 6, 2))
+    theta = rng.normal(size=(1, len(together.priors)))
+    common = together.between(points, others)(theta) - apart.between(points, others)(theta[:, :-1])
+    walk = np.exp(theta[0, -1]) * (1.0 - np.maximum(points[:, None, 1], others[None, :, 1]))
+    np.testing.assert_allclose(common[0], walk, rtol=1e-10)
+
+
+def test_a_cost_of_two_powers_is_extrapolated_within_its_error_bars() -> None:
+    # As of a kernel machine: scoring is linear in the rows, training quadratic.
+    rng = np.random.default_rng(5)
+    x, u = rng.random(30), np.append(0.6 * rng.random(28) ** 2, [0.6, 0.8])
+    size = 100.0 ** (u - 1.0)
+    seconds = np.exp(x) * (5.0 * size + 20.0 * size**2)
+    found = Data(np.column_stack([x, u]), loss(x, u), seconds, np.zeros(30, dtype=bool))
+    models = fitted(found, work=Work(lambda p: np.log(100.0) * (p[:, 1:] - 1.0), (np.log(100.0),)))
+    target = np.column_stack([np.linspace(0.1, 0.9, 9), np.ones(9)])
+    truth = 25.0 * np.exp(target[:, 0])
+    assert (truth < models.seconds_at_most(target)).all()
+    assert (models.seconds_at_most(target) < 4.0 * truth).all()
+
+
 def test_costs_are_predicted_where_they_were_measured() -> None:
     found, points, _, costs = data(40)
     np.testing.assert_allclose(fitted(found).seconds(points), costs, rtol=0.1)

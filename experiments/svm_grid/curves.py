@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.simulate import Run
 from experiments.svm_grid.problem import Array, Problem
-from fabolas.gp.kernels import Basis, cost_basis, loss_basis, power_law_basis
+from fabolas.gp.kernels import Basis, loss_basis, power_law_basis
 
 
 def surface(problem: Problem, fraction: float) -> tuple[float, Array]:
@@ -98,7 +98,7 @@ def scaling(problem: Problem, cell: tuple[int, int]) -> Scaling:
         grid=smallest ** (1.0 - at),
         power_fit=np.exp(least_squares(power_law_basis, u, log_loss, at)),
         paper_fit=np.exp(least_squares(loss_basis, u, log_loss, at)),
-        seconds_fit=np.exp(least_squares(cost_basis, u, np.array(log_seconds), at)),
+        seconds_fit=np.exp(least_squares(power_law_basis, u, np.array(log_seconds), at)),
     )
 
 

@@ -1,7 +1,7 @@
 """The paper's two models assembled: loss and log-cost over (x, u), each for K hyperparameter samples.
 
     loss      (theta k52(x, x')) * (prod_j phi_f(u_j)' S_j phi_f(u_j')  + drift) + trend     eq. 6 and two terms
-    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))          + trend     eq. 6 and one term,
+    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))  + trend + drift     eq. 6 and two terms,
               around a cost that is proportional to every fidelity
 
 The drift says how far the basis functions are to be trusted, the trend is what all configurations share
@@ -29,7 +29,6 @@ from fabolas.gp.kernels import (
     Product,
     Sum,
     Trend,
-    cost_basis,
     power_law_basis,
     scaled_length_prior,
 )
@@ -65,7 +64,7 @@ class Spec:
     fidelities: int  # f
     work: Work | None = None  # None: the cost is not expected to depend on the fidelities
     loss: Basis = power_law_basis
-    cost: Basis = cost_basis
+    cost: Basis = power_law_basis
     rank: int = 2
     mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
     spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
@@ -98,11 +97,13 @@ class Spec:
         """The GP prior over log-seconds less the log of the work.
 
         If cost is proportional to size^a, what is left is linear in log-size with slope a - 1, of which half is
-        taken as a standard deviation: from constant to quadratic within two.
+        taken as a standard deviation: from constant to quadratic within two. What bends that line (fixed costs,
+        terms of a higher order) comes from the algorithm, so the drift is one for all configurations.
         """
         ranges = self.work.ranges if self.work else (4.0,) * self.fidelities
         slopes = [0.5 * logarithm for logarithm in ranges[: self.fidelities]]
-        return Model(self._kernel(self.cost, False, slopes, Normal(-1.0, 1.0)), Noise())
+        kernel = self._kernel(self.cost, False, slopes, Normal(-1.0, 1.0))
+        return Model(Sum((kernel, Drift(self.columns))) if self.drift and self.columns else kernel, Noise())
 
     def log_work(self, points: Array) -> Array:
         """What is expected of log-seconds at the points up to a constant, (n,)."""

@@ -14,8 +14,8 @@ from fabolas.gp.kernels import (
     Kernel,
     Matern52,
     Trend,
-    cost_basis,
     loss_basis,
+    power_law_basis,
 )
 from fabolas.surrogate import Spec
 
@@ -26,7 +26,7 @@ KERNELS: dict[str, Kernel] = {
     "matern with a categorical": Matern52((0, 3)),
     "amplitude": Amplitude(),
     "finite rank loss": FiniteRank(2, loss_basis),
-    "finite rank cost": FiniteRank(2, cost_basis),
+    "finite rank power law": FiniteRank(2, power_law_basis),
     "drift": Drift((2,)),
     "trend": Trend(lambda p: loss_basis(p[:, 2])),
     "equation 6": EQ6,

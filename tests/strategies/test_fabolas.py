@@ -54,7 +54,7 @@ def test_least_effort_decides_almost_as_well_as_full_effort_at_equal_evaluation_
         np.median([r.regret[np.cumsum(r.cost) <= 5.0][-1] for r in runs(30, effort=level)])
         for level in (0.0, 1.0)
     )
-    assert least < max(2.0 * full, 0.02)
+    assert least < max(2.0 * full, 0.04)
 
 
 def test_scaling_all_costs_and_the_overhead_changes_no_decision() -> None:

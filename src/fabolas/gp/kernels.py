@@ -204,13 +204,11 @@ def loss_basis(u: Array) -> Array:
 
 
 def power_law_basis(u: Array) -> Array:
-    """phi(u) = (1, 1 - u): a logarithm linear in log-size is a power law, as learning curves mostly are."""
+    """phi(u) = (1, 1 - u): a logarithm linear in log-size is a power law, as learning curves mostly are.
+
+    Costs are too; they have the span of phi_c(s) = (1, s) (Klein et al. 2017, section 3.1), from the target's side.
+    """
     return np.column_stack([np.ones_like(u), 1.0 - u])
-
-
-def cost_basis(u: Array) -> Array:
-    """phi_c(u) = (1, u): log-cost linear in log-size is a power law (Klein et al. 2017, section 3.1)."""
-    return np.column_stack([np.ones_like(u), u])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fabolas.progress import Report, Snapshot
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
 from fabolas.strategies.fabolas import Fabolas
-from fabolas.strategies.model_based import ModelBased
+from fabolas.strategies.model_based import Forecast, ModelBased
 from fabolas.study import Study
 
 Evaluate = Callable[[dict[str, Any], int], Row]
@@ -53,7 +53,7 @@ class _Step:
         config: Its configuration; None if it was run on all of them.
         size: Rows to run it on: all of them, or half the way there if nothing near was ever run.
         seconds: What that is predicted to take.
-        full: What a run of it on all the rows is predicted to take.
+        full: What a run of it on all the rows takes at most: to be early is better than to be late.
     """
 
     config: dict[str, Any] | None = None
@@ -190,7 +190,7 @@ class Loop:
         if self._budget.seconds is None or self._step.config is None:
             return False
         passed = self.elapsed() - self._last_step
-        return passed >= self._step.seconds and self._step.seconds + self._step.full <= seconds
+        return passed >= self._step.seconds and self._step.seconds + self._reserve() <= seconds
 
     def _is_final(self, seconds: float, trials: float) -> bool:
         finale = 0.0 if self._budget.seconds is None else max(_FINALE * self._budget.seconds, self._reserve())
@@ -288,7 +288,7 @@ class Loop:
 
     def _climb(self, incumbent: Incumbent) -> _Step:
         """The incumbent, if it was not run on all the rows yet."""
-        full = self._seconds(incumbent.config, self._full)
+        full = float(self._forecast(incumbent.config, self._full).seconds_at_most[0])
         return _Step(full=full) if incumbent.verified else self._towards(incumbent.config, full)
 
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
@@ -297,13 +297,13 @@ class Loop:
         if _NEAR * largest >= self._full:
             return _Step(config, self._full, full, full)
         size = round(math.sqrt(largest * self._full))
-        return _Step(config, size, self._seconds(config, size), full)
+        return _Step(config, size, float(self._forecast(config, size).seconds[0]), full)
 
-    def _seconds(self, config: dict[str, Any], size: int) -> float:
-        """What a run on so many rows is predicted to take."""
+    def _forecast(self, config: dict[str, Any], size: int) -> Forecast:
+        """What is expected of a run on so many rows."""
         study = self._study
         point = study.space.encode(config, self._fidelity(size))
-        return float(cast(ModelBased, study.strategy).forecast(study.history, point[None]).seconds[0])
+        return cast(ModelBased, study.strategy).forecast(study.history, point[None])
 
     def _fidelity(self, size: int) -> dict[str, int]:
         return dict.fromkeys(self._study.space.fidelities, size)

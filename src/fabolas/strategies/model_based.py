@@ -39,7 +39,8 @@ class Forecast:
 
     losses: Array  # (m,) expected, in the user's units
     stds: Array  # (m,)
-    seconds: Array  # (m,)
+    seconds: Array  # (m,) as likely more as less
+    seconds_at_most: Array  # (m,) more with a probability of one in forty
 
 
 def work_of(space: Space) -> Work:
@@ -195,7 +196,7 @@ class ModelBased:
         """Loss and cost of points (m, D) given the record, which must hold a complete trial."""
         models = self._models(history)
         losses, stds = models.loss_output.moments(*models.loss_at(points))
-        return Forecast(losses, stds, models.seconds(points))
+        return Forecast(losses, stds, models.seconds(points), models.seconds_at_most(points))
 
     def state(self) -> dict[str, Array]:
         """The design, the walkers, which of them were the last samples, and the points left over."""
