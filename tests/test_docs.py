@@ -10,7 +10,7 @@ import pytest
 
 import fabolas
 from fabolas.budget import Budget, seconds_of
-from fabolas.sklearn import prepare
+from fabolas.sklearn import FabolasSearchCV, prepare
 from fabolas.strategies import Strategy
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +56,14 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def short(time_budget: Any, n_iter: Any) -> Budget:
         return budget(None if time_budget is None else min(seconds_of(time_budget) / 40, 1.0), n_iter)
 
+    fit: Callable[..., FabolasSearchCV] = FabolasSearchCV.fit
+
+    def few(self: FabolasSearchCV, X: Any, y: Any, **params: Any) -> FabolasSearchCV:
+        # One candidate is always run on all the rows: an SVC on README's 50,000 can take minutes.
+        rows = slice(None) if params else slice(3_000)
+        return fit(self, X[rows], y[rows], **params)
+
+    monkeypatch.setattr(FabolasSearchCV, "fit", few)
     monkeypatch.setattr(fabolas, "minimize", small)
     monkeypatch.setattr(prepare, "_budget", short)
     monkeypatch.chdir(tmp_path)
