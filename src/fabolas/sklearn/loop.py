@@ -187,10 +187,12 @@ class Loop:
 
     def _is_due(self, seconds: float) -> bool:
         """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
-        if self._budget.seconds is None or self._step.config is None:
+        step = self._step
+        if self._budget.seconds is None or step.config is None:
             return False
-        passed = self.elapsed() - self._last_step
-        return passed >= self._step.seconds and self._step.seconds + self._reserve() <= seconds
+        # A run on all the rows is what time is kept for.
+        needed = step.full if step.size == self._full else step.seconds + self._reserve()
+        return self.elapsed() - self._last_step >= step.seconds and needed <= seconds
 
     def _is_final(self, seconds: float, trials: float) -> bool:
         finale = 0.0 if self._budget.seconds is None else max(_FINALE * self._budget.seconds, self._reserve())
@@ -294,9 +296,8 @@ class Loop:
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
         """A run on all the rows, or half the way there: what that would cost is a guess at first."""
         largest = max(row.size for row in self.rows.values() if row.folds)
-        if _NEAR * largest >= self._full:
-            return _Step(config, self._full, full, full)
-        size = round(math.sqrt(largest * self._full))
+        near = _NEAR * largest >= self._full
+        size = self._full if near else round(math.sqrt(largest * self._full))
         return _Step(config, size, float(self._forecast(config, size).seconds[0]), full)
 
     def _forecast(self, config: dict[str, Any], size: int) -> Forecast:
