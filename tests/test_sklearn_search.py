@@ -472,6 +472,20 @@ class TestStorage:
         for key in ("mean_test_score", "split1_test_score", "mean_fit_time", "mean_train_score", "n_samples"):
             assert np.array_equal(second.cv_results_[key][:6], first.cv_results_[key])
 
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    def test_a_candidate_that_failed_in_one_fold_keeps_the_scores_of_the_others(self, tmp_path: Path) -> None:
+        path = tmp_path / "search.db"
+        first = search(Fragile(sometimes=True), n_iter=12, storage=path).fit(X, Y)
+        splits = np.array([first.cv_results_[f"split{i}_test_score"] for i in range(3)])
+        partly = np.isnan(splits).any(axis=0) & ~np.isnan(splits).all(axis=0)
+        assert partly.any()
+        second = search(Fragile(sometimes=True), n_iter=16, storage=path).fit(X, Y)
+        again = np.array([second.cv_results_[f"split{i}_test_score"] for i in range(3)])
+        before = len(partly)
+        assert np.array_equal(again[:, :before], splits, equal_nan=True)
+        assert np.isnan(second.cv_results_["mean_test_score"][:before][partly]).all()
+
     def test_a_search_whose_budget_is_used_up_gives_its_answer_again(self, tmp_path: Path) -> None:
         path = tmp_path / "search.db"
         first = search(n_iter=6, storage=path).fit(X, Y)

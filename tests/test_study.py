@@ -86,13 +86,13 @@ def test_ask_and_tell_build_the_record() -> None:
         assert (first.id, second.id) == (0, 1)
         assert s.pending == (first, second)
         s.tell(second, 0.5, cost=2.0, info={"accuracy": np.float32(0.5)})
-        s.fail(first.id, "out of memory", cost=1.0)
+        s.fail(first.id, "out of memory", cost=1.0, info={"rows": 7})
         assert not s.pending
         assert [(t.id, t.status, t.loss, t.cost, t.error) for t in s.trials] == [
             (1, "complete", 0.5, 2.0, None),
             (0, "failed", None, 1.0, "out of memory"),
         ]
-        assert s.trials[0].info == {"accuracy": 0.5}
+        assert [t.info for t in s.trials] == [{"accuracy": 0.5}, {"rows": 7}]
         assert s.history.losses[0] == 0.5
         assert set(first.config) == set(SPACE)
         assert first.fidelity == {"size": 10_000}

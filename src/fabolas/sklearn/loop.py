@@ -238,11 +238,11 @@ class Loop:
         self.rows[suggestion.id] = row
         if suggestion.origin == "request" or row.size == self._full:
             self._last_step = self.elapsed()
+        info = row.info() | {"search": dict(self._mark)}
         if math.isfinite(score):
-            info = row.info() | {"search": dict(self._mark)}
             self._study.tell(suggestion, self._loss.of(score), cost, info)
         else:
-            self._study.fail(suggestion, row.error or f"its mean score is {score}", cost)
+            self._study.fail(suggestion, row.error or f"its mean score is {score}", cost, info)
 
     def _is_hopeless(self) -> bool:
         history = self._study.history

@@ -279,7 +279,11 @@ class Study:
         return self._end(Trial(own, "complete", outcome.loss, seconds, outcome.info))
 
     def fail(
-        self, suggestion: Suggestion | int, reason: str | BaseException, cost: float | None = None
+        self,
+        suggestion: Suggestion | int,
+        reason: str | BaseException,
+        cost: float | None = None,
+        info: Mapping[str, Any] | None = None,
     ) -> Trial:
         """Record that a suggestion could not be evaluated; it cost time, and its region is avoided.
 
@@ -287,6 +291,7 @@ class Study:
             suggestion: What ``ask`` gave, or its id.
             reason: What happened, in words or as an exception, whose traceback is kept.
             cost: Seconds until it failed, 0 if nobody knows; None takes the time since it was begun with.
+            info: Anything worth keeping of what was measured until then, stored as JSON.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended, or the cost is not >= 0.
@@ -297,7 +302,7 @@ class Study:
             "".join(traceback.format_exception(reason)) if isinstance(reason, BaseException) else str(reason)
         )
         seconds = 0.0 if cost == 0 else self._pending.cost(own, cost, now)
-        return self._end(Trial(own, "failed", None, seconds, error=error or "no reason given"))
+        return self._end(Trial(own, "failed", None, seconds, as_info(info), error or "no reason given"))
 
     def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
         """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
