@@ -1,6 +1,7 @@
 """``FabolasSearchCV`` as its users meet it: what goes in, what comes out, what must never happen."""
 
 import pickle
+import re
 import signal
 import threading
 import warnings
@@ -568,6 +569,9 @@ class TestDisplay:
         search(n_iter=3, verbose=1).fit(X, Y)
         shown = capfd.readouterr()
         assert "3 / 3 trials" in shown.err
+        best = re.search(r"best (\S+) ±", shown.err.splitlines()[-1])
+        assert best is not None
+        assert 0.6 < float(best[1]) < 0.9  # an accuracy: the errors are below 0.4
         assert shown.out == ""
         search(n_iter=3, verbose=2).fit(X, Y)
         assert "Fitting 3 folds for each of 1 candidates" in capfd.readouterr().out

@@ -12,7 +12,7 @@ from fabolas.progress import text
 from fabolas.progress.snapshot import Running, Snapshot
 
 _MOST_RUNNING = 4  # rows; more are counted
-_LABEL = 8  # columns
+_LABEL = 10  # columns, with the space after it
 
 
 def screen(news: Snapshot, budget: Budget) -> RenderableType:
@@ -73,7 +73,7 @@ def _budget(news: Snapshot, budget: Budget) -> Table:
     if budget.trials is not None:
         shares.append(news.trials / budget.trials)
     row = Table.grid(padding=(0, 2), expand=True)
-    row.add_column(width=_LABEL, no_wrap=True)
+    row.add_column(width=_LABEL - 2, no_wrap=True)
     row.add_column(ratio=1)
     row.add_column(no_wrap=True)
     bar = ProgressBar(
@@ -91,7 +91,7 @@ def _running(trial: Running) -> str:
 
 def _grid(*, wrap: bool) -> Table:
     # The second column takes the rest, so that it is the one that gives way.
-    table = Table.grid(padding=(0, 2), expand=True)
-    table.add_column(style="dim", width=_LABEL, no_wrap=True, overflow="ellipsis")
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(style="dim", width=_LABEL - 1, no_wrap=True, overflow="ellipsis")
     table.add_column(ratio=1, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis")
     return table

@@ -4,7 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -310,16 +310,17 @@ class Loop:
         return dict.fromkeys(self._study.space.fidelities, size)
 
     def _report(self, report: Report) -> None:
-        study = self._study
-        last = (*(trial.suggestion for trial in study.trials[-1:]), *study.pending)[-1:]
-        recorded = study.thinking + float(study.history.costs.sum())
+        study, best = self._study, self._incumbent
+        # Who gave a scoring thinks in scores.
+        shown = None if best is None else replace(best, loss=self._loss.score(best.loss))
         report(
-            Snapshot(
-                self.elapsed(),
-                len(study.trials),
-                int(study.history.failed.sum()),
-                self._incumbent,
-                last[0].fidelity if last else None,
-                study.thinking / recorded if recorded > 0 else 0.0,
+            Snapshot.of(
+                study.space,
+                study.history,
+                study.pending,
+                {},
+                elapsed=self.elapsed(),
+                thinking=study.thinking,
+                incumbent=shown,
             )
         )

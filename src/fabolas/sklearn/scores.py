@@ -29,6 +29,10 @@ class Loss:
         """The loss of a score."""
         return (self.best or 0.0) - score
 
+    def score(self, loss: float) -> float:
+        """The score of a loss."""
+        return (self.best or 0.0) - loss
+
     @property
     def warp(self) -> Warp:
         """What the model takes the logarithm of: the loss, or where its lowest value is unknown, the excess."""
