@@ -306,3 +306,17 @@ def test_several_fidelities_vary_apart_in_the_design() -> None:
     u = np.array(design)
     assert (u.std(axis=0) > 0.05).all()
     assert abs(np.corrcoef(u.T)[0, 1]) < 0.9
+
+
+def test_a_study_whose_models_had_other_hyperparameters_goes_on_with_new_ones() -> None:
+    with Study(SPACE, seed=2, overhead=0.01, effort=0.5) as study:
+        for _ in range(14):
+            evaluate(study, study.ask())
+        state = study.strategy.state()
+        state["cost_walkers"], state["cost_samples"] = (
+            state[name][:, 1:] for name in ("cost_walkers", "cost_samples")
+        )
+        study.strategy.restore(state)
+        assert study.incumbent() is not None
+        evaluate(study, study.ask())
+        assert study.strategy.state()["cost_walkers"].shape[1] == state["cost_walkers"].shape[1] + 1

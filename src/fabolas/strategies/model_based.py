@@ -214,16 +214,20 @@ class ModelBased:
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Go on from a saved state."""
+        """Go on from a saved state; hyperparameters of other models than these, as of another version, are left."""
         self._design = state.get("design")
         self._walkers = self._samples = self._fitted = None
         self._seen, self._refitted = 0, 0
         self._spare = Spare.none(self.space.dim + self.space.n_fidelities)
-        if "seen" in state:
+        if "seen" in state and self._are_ours(state):
             self._walkers = Walkers(state["loss_walkers"], state["cost_walkers"])
             self._samples = Walkers(state["loss_samples"], state["cost_samples"])
             self._seen, self._refitted = (int(n) for n in state["seen"])
             self._spare = Spare(state["spare"], state["spare_seconds"])
+
+    def _are_ours(self, state: dict[str, Array]) -> bool:
+        models = {"loss": self.spec.loss_model(), "cost": self.spec.cost_model()}
+        return all(state[f"{name}_walkers"].shape[1] == len(model.priors) for name, model in models.items())
 
     @property
     def region(self) -> Region:
