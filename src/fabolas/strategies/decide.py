@@ -128,8 +128,10 @@ class Position:
         return self.rules.divisor(seconds, self.overhead), allowed
 
     def is_affordable(self, choice: Choice) -> bool:
-        """Whether it is predicted to fit into what is left."""
-        return self.affordable is None or choice.seconds <= self.affordable
+        """Whether it fits into what is left, even if it takes as long as it may."""
+        if self.affordable is None:
+            return True
+        return float(self.surrogate.seconds_at_most(choice.point[None])[0]) <= self.affordable
 
 
 @dataclass(frozen=True)
