@@ -207,6 +207,16 @@ def test_moments_are_those_of_transformed_gaussians(warp: str) -> None:
     assert std == pytest.approx(draws.std(), rel=0.02)
 
 
+@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
+def test_a_later_loss_far_above_all_others_is_very_bad_and_no_more(warp: str) -> None:
+    y = np.random.default_rng(2).lognormal(size=20)
+    output = Output.fit(y, warp)  # type: ignore[arg-type]
+    worst = output.forward(y).max()
+    slightly, far, farther = output.forward(np.array([1.05 * y.max(), 1e30, 1e300]))
+    assert worst < slightly < far
+    assert far == farther == pytest.approx(worst + 3.0)
+
+
 def test_the_excess_warp_does_not_care_about_shift_and_scale() -> None:
     y = np.exp(RNG.normal(size=50))
     one, two = Output.fit(y, "excess"), Output.fit(7.0 * y - 30.0, "excess")

@@ -13,6 +13,7 @@ Warp = Literal["none", "log", "root", "excess"]
 
 
 HUGE = 1e100  # what a loss is held within, so that its square is still a number
+VERY_BAD = 3.0  # deviations above the worst loss that a map was fitted to
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Output:
     scale: float
     shift: float = 0.0  # added to y before the logarithm
     floor: float = 0.0  # what the logarithm's argument is held above
+    ceiling: float = np.inf  # what t is held below
 
     @classmethod
     def fit(cls, y: Array, warp: Warp = "none") -> Output:
@@ -53,11 +55,15 @@ class Output:
         # A constant has no spread to standardise; below rounding error of its own size it is one.
         if not scale > 1e-12 * (1.0 + float(np.abs(warped).max())):
             scale = 1.0
-        return cls(warp, float(warped.mean()), scale, shift, floor)
+        centre = float(warped.mean())
+        # Nor must one far above them, a diverged training, speak for its whole neighbourhood: it is very bad.
+        ceiling = (float(warped.max()) - centre) / scale + VERY_BAD
+        return cls(warp, centre, scale, shift, floor, ceiling)
 
     def forward(self, y: Array) -> Array:
         """y -> t, any shape."""
-        return (_warped(_held(y), self.warp, self.shift, self.floor) - self.centre) / self.scale
+        t = (_warped(_held(y), self.warp, self.shift, self.floor) - self.centre) / self.scale
+        return np.asarray(np.minimum(t, self.ceiling))
 
     def location(self, t: Array) -> Array:
         """t -> y: the inverse map, hence the median of y when t is the median of a Gaussian."""

@@ -118,7 +118,7 @@ def test_the_effort_follows_the_predicted_cost_of_what_is_being_decided() -> Non
 
 def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0) as study:
-        while study.spent < 6.0:
+        while study.spent < 4.0:
             evaluate(study, study.ask())
         # Where there is nothing left to learn, improvement is sought before a check is due.
         checks = [t for t in study.trials if t.suggestion.origin in ("check", "improvement")]
