@@ -27,6 +27,7 @@ class Effort:
     samples: int  # joint samples
     outcomes: int
     pool: int  # points that representers are chosen from
+    climbs: int  # from so many of these to where the models predict less
     screened: int  # candidates whose information is estimated by moments
     counted: int  # candidates whose information is counted; with 0 the best screened one is taken
     refined: int  # further candidates around the best of these
@@ -48,6 +49,7 @@ class Effort:
             samples=between(64, 192),
             outcomes=3 if level < 0.5 else 5,
             pool=between(64, 240),
+            climbs=between(1, 4),
             screened=between(80, 600),
             counted=0 if level < 0.25 else between(3, 24),
             refined=between(2, 24),

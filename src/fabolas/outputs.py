@@ -14,6 +14,7 @@ Warp = Literal["none", "log", "root", "excess"]
 
 HUGE = 1e100  # what a loss is held within, so that its square is still a number
 VERY_BAD = 3.0  # deviations above the worst loss that a map was fitted to
+DIVERGED = 5.0  # times as far above three quarters of the losses as the lowest is below them
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,16 @@ class Output:
         # A later value below all that were seen must not send the logarithm to minus infinity.
         floor = 0.1 * float(y.min() + shift) if warp in ("log", "excess") else 0.0
         warped = _warped(y, warp, shift, floor)
-        scale = float(warped.std())
-        # A constant has no spread to standardise; below rounding error of its own size it is one.
-        if not scale > 1e-12 * (1.0 + float(np.abs(warped).max())):
+        # A diverged training is very bad and no more. It must not leave all others without a spread,
+        lowest, most = float(warped.min()), float(np.quantile(warped, 0.75))
+        most += DIVERGED * (most - lowest) if most > lowest else np.inf
+        warped = np.minimum(warped, most)
+        centre, scale = float(warped.mean()), float(warped.std())
+        # (a constant has none: below rounding error of its own size it is one)
+        if not scale > 1e-12 * float(np.abs(warped).max()):
             scale = 1.0
-        centre = float(warped.mean())
-        # Nor must one far above them, a diverged training, speak for its whole neighbourhood: it is very bad.
-        ceiling = (float(warped.max()) - centre) / scale + VERY_BAD
+        # nor, if it comes later, speak for its whole neighbourhood.
+        ceiling = (min(most, float(warped.max()) + VERY_BAD * scale) - centre) / scale
         return cls(warp, centre, scale, shift, floor, ceiling)
 
     def forward(self, y: Array) -> Array:

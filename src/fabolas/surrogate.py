@@ -328,7 +328,7 @@ def _walk(
 
 def _enough(u: Array, rng: np.random.Generator) -> IntArray:
     """The trials (m,) that hyperparameters are fitted to: at least half the largest, which are few, then any."""
-    largest = np.argsort(-u.sum(axis=1), kind="stable")[: ENOUGH // 2]
+    largest = np.lexsort((rng.random(len(u)), -u.sum(axis=1)))[: ENOUGH // 2]
     others = np.setdiff1d(np.arange(len(u)), largest)
     return np.concatenate([largest, rng.choice(others, ENOUGH - len(largest), replace=False)])
 

@@ -266,7 +266,7 @@ def test_a_trial_that_nobody_waited_for_is_not_blamed_on_its_configuration(tmp_p
         assert [t.status for t in study.trials].count("lost") == 1
     assert before is not None
     assert after is not None
-    assert after.loss == pytest.approx(before.loss, rel=0.2)  # the last ask moved the walkers
+    assert after.loss < 1.2 * before.loss  # blamed, it would be worse; the last ask moved the walkers
 
 
 def test_crashes_that_cost_nothing_are_not_sought() -> None:

@@ -26,6 +26,7 @@ from fabolas.gp.process import Posterior, Projection, cholesky
 Form = Literal["gain", "paper"]
 Information = Callable[[Array], Array]  # points (M, D) -> (K, M), in nats
 
+JITTER = 1e-6  # of the largest variance: a thousandth of a deviation
 _CHUNK = 1 << 17  # numbers of hypothetical samples at once: what stays in the processor's cache
 
 
@@ -47,7 +48,12 @@ class Representers:
     @classmethod
     def of(cls, posterior: Posterior, points: Array) -> Representers:
         at = posterior.project(points)
-        return cls(posterior, at, posterior.mean(at), cholesky(posterior.covariance(at, at)))
+        covariance = posterior.covariance(at, at)
+        # Representers close together have nearly singular covariances, whose inverse would amplify rounding errors.
+        diagonal = np.arange(len(points))
+        scale = covariance[:, diagonal, diagonal].max(axis=1, keepdims=True)
+        covariance[:, diagonal, diagonal] += JITTER * scale
+        return cls(posterior, at, posterior.mean(at), cholesky(covariance))
 
     def influence(self, points: Array) -> tuple[Array, Array]:
         """What an observation at each of M points says of the representers.
@@ -91,6 +97,7 @@ def by_sampling(representers: Representers, draws: Draws, Q: int = 5, form: Form
     """Information by counting joint samples, Q hypothetical outcomes an evaluation."""
     K, S, R = draws.values.shape
     now = entropy(draws.pmin)[:, None]
+    offset = 0.0 if form == "gain" else np.log(R) - now
     nodes, weights = outcomes(Q)
     # Only the order within a sample matters: take out its level before going to single precision.
     F = (draws.values - draws.values.min(axis=2, keepdims=True)).astype(np.float32)
@@ -109,7 +116,8 @@ def by_sampling(representers: Representers, draws: Draws, Q: int = 5, form: Form
                 moved = pull[k, i : i + step, :, :, None] * b32[k, i : i + step, None, None, :]
                 moved += F[k]  # Matheron's rule
                 after[k, i : i + step] = entropy(frequencies(lowest(moved), R)) @ weights
-        return now - after if form == "gain" else np.log(R) - after
+        # An outcome tells something or nothing, and no more than there is to know; an estimate may say otherwise.
+        return np.asarray(np.clip(now - after, 0.0, now) + offset)
 
     return information
 
@@ -124,7 +132,8 @@ def by_moments(representers: Representers, draws: Draws, form: Form = "gain") ->
     S, R = draws.Z.shape
     lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
     count = lowest_is.sum(axis=1)[:, None, :]  # (K, 1, R)
-    offset = 0.0 if form == "gain" else (np.log(R) - entropy(draws.pmin))[:, None]
+    now = entropy(draws.pmin)[:, None]
+    offset = 0.0 if form == "gain" else np.log(R) - now
 
     def information_of(points: Array) -> Array:
         _, a = representers.influence(points)
@@ -135,8 +144,8 @@ def by_moments(representers: Representers, draws: Draws, form: Form = "gain") ->
         # Two pseudo-observations of the unconditional variance: a rare label must not look certain.
         within = (scatter + 2.0 * explained) / (np.maximum(count - 1.0, 0.0) + 2.0)
         variance = within + np.maximum(1.0 - explained, 0.0)
-        information: Array = offset - 0.5 * np.sum(count / S * np.log(np.maximum(variance, 1e-12)), axis=2)
-        return information
+        information = -0.5 * np.sum(count / S * np.log(np.maximum(variance, 1e-12)), axis=2)
+        return np.asarray(np.clip(information, 0.0, now) + offset)
 
     return information_of
 

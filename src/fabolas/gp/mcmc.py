@@ -10,15 +10,13 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
 
+from fabolas import ascent
 from fabolas._types import Array
 from fabolas.gp import priors as _priors
 from fabolas.gp.priors import Prior
 
 LogDensity = Callable[[Array], Array]  # theta (W, p) -> (W,)
-
-_STEP = 1e-4  # of finite differences, in coordinates whose scale is about one
 
 
 def walkers_for(dimension: int) -> int:
@@ -47,29 +45,12 @@ def start(
 
 
 def climb(log_density: LogDensity, priors: tuple[Prior, ...], theta: Array, iterations: int) -> Array:
-    """A more probable theta (p,) than the given one, if there is: L-BFGS within the priors' support.
-
-    Gradients are finite differences, all of them in one batched call.
-    """
+    """A more probable theta (p,) than the given one, if there is: L-BFGS within the priors' support."""
     low, high = np.array([prior.support for prior in priors]).T
     # All coordinates are logarithms or of order one: a line search beyond this only finds overflow.
-    low, high = np.maximum(low, theta - 10.0), np.minimum(high, theta + 10.0)
-    # Differences are taken towards the inside, so that no point of theirs is impossible.
-    signs = np.where(theta + 1.0 > high, -1.0, 1.0)
-
-    def descent(t: Array) -> tuple[float, Array]:
-        inward = np.where(t + _STEP > high, -_STEP, np.where(t - _STEP < low, _STEP, _STEP * signs))
-        values = log_density(np.vstack([t, t + np.diag(inward)]))
-        values = np.where(np.isfinite(values), values, -1e10)
-        return -float(values[0]), -(values[1:] - values[0]) / inward
-
-    bounds = list(zip(low, high, strict=True))
-    found = minimize(
-        descent, np.clip(theta, low, high), jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": iterations, "maxfun": 2 * iterations},
-    )  # fmt: skip
-    mode: Array = found.x
-    return mode
+    return ascent.climb(
+        log_density, theta, np.maximum(low, theta - 10.0), np.minimum(high, theta + 10.0), iterations
+    )
 
 
 def gather(

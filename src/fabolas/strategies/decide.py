@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from fabolas import maximize
+from fabolas import ascent, maximize
 from fabolas._types import Array, BoolArray
 from fabolas.acquisition.batch import greedy
 from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
@@ -25,6 +25,7 @@ Price = Literal["time", "cost", "none"]
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
+CLIMB = 12  # steps uphill at most
 NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
 
@@ -117,21 +118,24 @@ class Position:
         return cls(region, surrogate, once[np.argsort(mean)], overhead, affordable, effort, rules)
 
     def prices(self, points: Array) -> tuple[Array, BoolArray]:
-        """What the information of each point (m, D) is divided by, and which may be evaluated.
-
-        Of those that cannot be afforded the cheapest still may.
-        """
+        """What the information of each point (m, D) is divided by, and which may be evaluated."""
         seconds = self.surrogate.seconds(points)
         allowed = self.region.legal(points)
         if self.affordable is not None:
-            allowed &= seconds <= max(self.affordable, float(seconds.min()))
+            allowed &= seconds <= self.affordable
         return self.rules.divisor(seconds, self.overhead), allowed
 
-    def is_affordable(self, choice: Choice) -> bool:
-        """Whether it fits into what is left, even if it takes as long as it may."""
+    def allowing(self, points: Array) -> Position:
+        """The same with enough left for the cheapest of the points (m, D): something can always be evaluated."""
         if self.affordable is None:
-            return True
-        return float(self.surrogate.seconds_at_most(choice.point[None])[0]) <= self.affordable
+            return self
+        return replace(self, affordable=max(self.affordable, float(self.surrogate.seconds(points).min())))
+
+    def surely_fit(self, points: Array) -> BoolArray:
+        """(m,) Which fit into what is left, even if they take as long as they may."""
+        if self.affordable is None:
+            return np.ones(len(points), dtype=np.bool_)
+        return self.surrogate.seconds_at_most(points) <= self.affordable
 
 
 @dataclass(frozen=True)
@@ -183,12 +187,34 @@ class Spare:
 
 
 def pool(position: Position, rng: np.random.Generator) -> Array:
-    """Configurations (m, d) that could be the best: tried ones, the neighbourhood of the best of these, others."""
+    """Configurations (m, d) that could be the best: tried and predicted ones, the neighbourhood of both, others."""
     region, ranked, n = position.region, position.ranked, position.effort.pool
-    near = neighbourhood(ranked[:5], n // 2, NEARBY, region.choices, rng)
-    x = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng), near])
-    points = region.snap(region.at_target(x))
+    some = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng)])
+    predicted = _predicted(position, some)
+    near = neighbourhood(ranked[:5], n // 4, NEARBY, region.choices, rng)
+    nearer = neighbourhood(predicted, n // 4, NEARBY, region.choices, rng)
+    points = region.snap(region.at_target(np.concatenate([some, predicted, near, nearer])))
     return np.unique(points[region.legal(points)], axis=0)[:, : region.d]
+
+
+def _predicted(position: Position, start: Array) -> Array:
+    """(c, d) Where the models predict the lowest loss at the target, climbed to from the best of the start.
+
+    In six dimensions and more neither what was tried nor chance comes near it.
+    """
+    region, loss = position.region, position.surrogate.loss
+
+    def value(x: Array) -> Array:
+        return np.asarray(-loss.mean_of(region.at_target(x)).mean(axis=0))
+
+    best = start[np.argsort(-value(start), kind="stable")[: position.effort.climbs]]
+    return np.array([_climb(value, x, region) for x in best])
+
+
+def _climb(value: Callable[[Array], Array], x: Array, region: Region) -> Array:
+    """The configuration (d,) moved uphill in its numbers; its categories stay."""
+    fixed = np.array(region.choices) > 0
+    return ascent.climb(value, x, np.where(fixed, x, 0.0), np.where(fixed, x, 1.0), CLIMB)
 
 
 def most_informative(position: Position, rng: np.random.Generator) -> Choice:
@@ -201,11 +227,13 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     representers = Representers.of(surrogate.loss, _representers(position, configurations, rng))
     draws = Draws.of(representers, effort.samples, rng)
 
+    candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
+    position = position.allowing(candidates)
+
     def worth(points: Array, information: Array) -> Array:
         price, allowed = position.prices(points)
         return np.where(allowed, information / price, -np.inf)
 
-    candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
     screened = by_moments(representers, draws, rules.form)(candidates).mean(axis=0)
     if effort.counted:
         order = np.argsort(-worth(candidates, screened), kind="stable")
@@ -224,33 +252,42 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
 
 
-def most_improving(position: Position, rng: np.random.Generator, *, novel: bool = True) -> Choice:
+def most_improving(position: Position, rng: np.random.Generator, *, check: bool = True) -> Choice | None:
     """The affordable configuration at the target of largest expected improvement on the best predicted one.
 
     Args:
         position: what is known.
         rng: where candidates are drawn from.
-        novel: whether improvement counts for less where a measurement would tell little that is not known.
+        check: whether improvement counts for less where a measurement would tell little that is not known, and
+            only what surely fits is affordable; if nothing does, there is no choice. Otherwise the cheapest is.
     """
     region, loss = position.region, position.surrogate.loss
+    start = pool(position, rng)
+    position = position if check else position.allowing(region.at_target(start))
     at = loss.project(region.at_target(position.ranked[:10]))
     best = loss.mean(at).min(axis=1)  # (K,)
 
-    def value(points: Array) -> Array:
-        points = region.at_target(points[:, : region.d])
+    def value(x: Array) -> Array:
+        points = region.at_target(x)
         at = loss.project(points)
         variance = loss.variance(at)
         each = log_expected_improvement(loss.mean(at), variance, best[:, None])
-        if novel:
+        if check:
             each += log_novelty(variance, loss.noise(points))
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-        return np.where(position.prices(points)[1], averaged, -np.inf)
+        allowed = position.prices(points)[1]
+        return np.where(allowed & position.surely_fit(points) if check else allowed, averaged, -np.inf)
 
-    start = region.at_target(pool(position, rng))
+    def snap(x: Array) -> Array:
+        return region.snap(region.at_target(x))[:, : region.d]
+
     found = maximize.candidates(
-        value, start, region.snap, rng, evaluations=2 * len(start), rounds=3, choices=region.choices
+        value, start, snap, rng, evaluations=2 * len(start), rounds=3, choices=region.choices
     )
-    point = region.at_target(found.point[None, : region.d])
+    if check and found.value == -np.inf:
+        return None
+    higher = snap(_climb(value, found.point, region)[None])
+    point = region.at_target(higher if float(value(higher)[0]) > found.value else found.point[None])
     return Choice(point[0], float(position.surrogate.seconds(point)[0]), 0.0, Spare.none(point.shape[1]))
 
 

@@ -96,21 +96,28 @@ class Fabolas(ModelBased):
         """A check at the target if one is due, else the most informative point."""
         if self._check_is_due(position, history, pending):
             check = most_improving(position, rng)
-            if position.is_affordable(check):
-                if position.effort.counted:
-                    return check, "check"
-                # In a hurry the next ones are decided on too.
+            if check is not None and position.effort.counted:
+                return check, "check"
+            if check is not None:  # in a hurry the next ones are decided on too
                 return check.and_then(most_informative(position, rng)), "check"
         return super().decide(position, history, pending, rng)
 
+    def _is_no_time_to_think(
+        self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
+    ) -> bool:
+        # If every trial is to be a check, what was left over for information is not wanted.
+        return not np.isinf(self.checks) and super()._is_no_time_to_think(history, pending, remaining)
+
     def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
-        if self.checks <= 0 or any(self._is_check(s) for s in pending):
+        if self.checks <= 0:
             return False
         last = max((i for i, t in enumerate(history.trials) if self._is_check(t.suggestion)), default=-1)
         spent = float(np.sum(history.costs[last + 1 :] + history.thinking[last + 1 :]))
         # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
         best = position.region.at_target(position.ranked[:1])
-        return spent >= float(position.surrogate.seconds_at_most(best)[0]) / self.checks
+        price = float(position.surrogate.seconds_at_most(best)[0])
+        under_way = sum(self._is_check(suggestion) for suggestion in pending)
+        return spent >= (1 + under_way) * price / self.checks
 
     def _is_check(self, suggestion: Suggestion) -> bool:
         """Whether it is at the target, and not for information: that seeks the optimum's place, not its value."""

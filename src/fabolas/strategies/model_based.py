@@ -105,9 +105,12 @@ class ModelBased:
         return design.initial(self.space, k, rng)
 
     def draw_fidelities(self, n: int, rng: np.random.Generator) -> Array:
-        """Fidelities (n, f) to consider: anywhere, and both ends often, since the best is often there."""
-        u = rng.random((n, self.space.n_fidelities))
-        return np.clip(1.4 * u - 0.2, 0.0, 1.0)
+        """Fidelities (n, f) to consider: anywhere, and often at an end, each of its own and all of the same."""
+        u = np.clip(1.4 * rng.random((n, self.space.n_fidelities)) - 0.2, 0.0, 1.0)
+        if self.space.n_fidelities > 1:
+            together = 1.4 * rng.random(n) - 0.2
+            u[together <= 0.0], u[together >= 1.0] = 0.0, 1.0
+        return u
 
     def snap(self, points: Array) -> Array:
         """Points (m, D) to the nearest ones that may be evaluated."""
@@ -125,7 +128,7 @@ class ModelBased:
         if choice.information > NIL or self.rules.form == "paper":
             return choice, "model"
         improving = most_improving(position, rng)
-        return (improving, "improvement") if position.is_affordable(improving) else (choice, "model")
+        return (choice, "model") if improving is None else (improving, "improvement")
 
     # What all of them do.
 
