@@ -9,13 +9,19 @@ from ConfigSpace import ConfigurationSpace
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import fbeta_score, make_scorer, mean_absolute_error
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 from fabolas import Categorical, Fidelity, Float, Integer, Ordinal, Space
-from fabolas.sklearn.distributions import count, space_of
+from fabolas.sklearn.description import estimator_in_words, scoring_in_words
+from fabolas.sklearn.distributions import space_of
 from fabolas.sklearn.folds import Folds, Subsampled, labels_of
 from fabolas.sklearn.rows import Row, formattable, ranks, row_of
 from fabolas.sklearn.scores import Loss, loss_of
@@ -116,29 +122,53 @@ def test_the_score_of_an_estimator_that_is_no_predictor_has_no_known_best() -> N
     assert loss_of(KMeans(), None, True).best is None
 
 
+def test_where_folds_differ_in_size_none_has_fewer_rows_than_the_smallest() -> None:
+    folds = folds_of(TimeSeriesSplit(8), 1500)
+    few = [len(train) for train, _ in Subsampled(folds, folds.orders(0), 100, 100).split(None)]
+    assert min(few) == 100
+    all_of_it = [len(train) for train, _ in Subsampled(folds, folds.orders(0), folds.full, 1000).split(None)]
+    assert all_of_it == [len(train) for train, _ in folds.splits]
+
+
+def test_many_small_classes_are_classes_all_the_same() -> None:
+    labels = np.repeat(np.arange(150), 2)[np.random.default_rng(0).permutation(300)]
+    folds = Folds(((np.arange(200), np.arange(200, 300)),), labels)
+    present = len(np.unique(labels[:200]))
+    ((train, _),) = Subsampled(folds, folds.orders(0), present).split(None)
+    assert len(np.unique(labels[train])) == present == len(train)
+
+
 class TestRows:
     def fold(self, score: Any, error: str | None = None) -> dict[str, Any]:
         return {"fit_time": 1.0, "score_time": 0.5, "test_scores": score, "fit_error": error}
 
     def test_the_score_is_the_mean_over_the_folds(self) -> None:
-        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)], np.nan).score("score") == 0.5
-        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})], np.nan)
+        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)]).score("score") == 0.5
+        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})])
         assert several.score("b") == 3.0
 
     def test_a_fold_that_failed_fails_the_candidate_whatever_its_score(self) -> None:
-        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")], np.nan)
+        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")])
         assert math.isnan(row.score("score"))
         assert row.error == "Traceback"
 
     def test_a_candidate_without_folds_gets_the_score_for_errors_of_each_metric(self) -> None:
         rows = [
             Row({}, 9, 4.0, (), "failed"),
-            row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2, np.nan),
+            row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2),
         ]
         folds = formattable(rows, 2, -1.0)
         assert len(folds) == 4
         assert folds[0]["test_scores"] == {"a": -1.0, "b": -1.0}
         assert folds[1]["fit_time"] == 2.0
+
+    def test_a_fold_that_failed_gets_the_score_for_errors_and_the_others_keep_theirs(self) -> None:
+        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan, "Traceback"), self.fold(0.0)])
+        assert [fold["test_scores"] for fold in formattable([row], 3, 0.0)] == [0.9, 0.0, 0.0]
+
+    def test_what_could_not_be_scored_has_failed_and_a_score_of_nothing_has_not(self) -> None:
+        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan)]).error is not None
+        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(0.0)]).error is None
 
     def test_rows_at_full_size_rank_before_all_others_and_failed_ones_last(self) -> None:
         scores = [0.9, 0.5, 0.7, math.nan, 0.7, 0.99, math.nan]
@@ -178,7 +208,7 @@ class TestDistributions:
         "spec", [stats.norm(0, 1), stats.loguniform(1, 10, loc=2), stats.poisson(3), 5, object()]
     )
     def test_what_cannot_be_searched_is_refused_by_name(self, spec: Any) -> None:
-        with pytest.raises(TypeError, match=r"parameter 'C' expected scipy\.stats\.uniform"):
+        with pytest.raises(TypeError, match=r"parameter 'C': expected scipy\.stats\.uniform"):
             space_of({"C": spec}, None)
 
     def test_several_spaces_are_refused(self) -> None:
@@ -197,6 +227,74 @@ class TestDistributions:
     def test_the_number_of_rows_gives_way_to_a_parameter_of_that_name(self) -> None:
         assert "n_samples" not in space_of({"n_samples": [1, 2]}, Fidelity(10, 100)).fidelities
 
-    def test_configurations_are_counted_where_they_can_be(self) -> None:
-        assert count(space_of({"a": [1, 2, 3], "b": stats.randint(0, 5)}, None)) == 15
-        assert math.isinf(count(space_of({"a": [1, 2, 3], "b": stats.uniform(0, 5)}, None)))
+    def test_a_range_of_one_number_is_that_number(self) -> None:
+        space = space_of({"a": stats.randint(3, 4), "b": stats.uniform(0, 1)}, None)
+        assert space.decode(np.array([0.5]))[0]["a"] == 3
+
+    def test_what_is_wrong_is_said_of_the_parameter_by_its_name(self) -> None:
+        for wrong in ([], [1, 1, 2], stats.norm(0, 1), stats.loguniform(1, 10, loc=2), object()):
+            with pytest.raises((ValueError, TypeError), match="parameter 'b': "):
+                space_of({"a": [1, 2], "b": wrong}, None)
+        with pytest.raises(TypeError, match="got scipy's norm\\(loc=1\\)"):
+            space_of({"b": stats.norm(loc=1)}, None)
+
+    def test_no_shift_is_no_shift(self) -> None:
+        space = space_of({"a": stats.loguniform(a=1.0, b=10.0, loc=0)}, None)
+        assert space.decode(np.array([1.0]))[0] == {"a": 10.0}
+
+
+class TestWords:
+    def pipeline(self, scaler: Any = None, **given: Any) -> Any:
+        return make_pipeline(scaler or StandardScaler(), SVC(**given))
+
+    def test_what_gives_other_scores_has_other_words(self) -> None:
+        searched = ("svc__C",)
+        others = [
+            self.pipeline(),
+            self.pipeline(kernel="linear"),
+            self.pipeline(MinMaxScaler()),
+            self.pipeline(StandardScaler(with_mean=False)),
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            make_pipeline(FunctionTransformer(np.log1p), SVC()),
+            make_pipeline(FunctionTransformer(np.sqrt), SVC()),
+            SVC(),
+            BaggingClassifier(SVC()),
+            BaggingClassifier(SVC(kernel="linear")),
+            VotingClassifier([("a", SVC())]),
+            VotingClassifier([("a", LinearSVC())]),
+        ]
+        words = [estimator_in_words(estimator, searched) for estimator in others]
+        assert len(set(words)) == len(others)
+
+    def test_what_is_searched_or_indifferent_is_left_out(self) -> None:
+        one = estimator_in_words(self.pipeline(), ("svc__C",))
+        assert one == estimator_in_words(self.pipeline(C=7.0, cache_size=500, random_state=3), ("svc__C",))
+        assert one == estimator_in_words(clone(self.pipeline()), ("svc__C",))
+        assert one != estimator_in_words(self.pipeline(C=7.0), ())
+        nested = BaggingClassifier(SVC(C=3.0))
+        assert "C" not in estimator_in_words(nested, ("estimator__C",)).replace("SVC", "").replace(
+            "Classifier", ""
+        )
+        steps = estimator_in_words(self.pipeline(kernel="linear"), ("svc",))
+        assert steps == estimator_in_words(make_pipeline(StandardScaler(), SVC()), ("svc",))
+
+    def test_words_are_the_same_in_another_process(self) -> None:
+        assert " at 0x" not in estimator_in_words(FunctionTransformer(lambda x: x), ())
+        assert " at 0x" not in scoring_in_words(lambda estimator, X, y: 1.0)
+
+    def test_scorings_are_told_apart(self) -> None:
+        f1 = make_scorer(fbeta_score, beta=1.0)
+        others = [
+            None,
+            "accuracy",
+            f1,
+            make_scorer(fbeta_score, beta=2.0),
+            make_scorer(mean_absolute_error, greater_is_better=False),
+            ["accuracy", "f1"],
+            {"a": "accuracy"},
+            {"a": "f1"},
+            {"a": f1},
+        ]
+        words = [scoring_in_words(scoring) for scoring in others]
+        assert len(set(words)) == len(others)
+        assert scoring_in_words(("f1", "accuracy")) == scoring_in_words(["accuracy", "f1"])

@@ -12,15 +12,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, ForbiddenAndConjunction, ForbiddenEqualsClause
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import loguniform, randint, uniform
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import FitFailedWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -104,6 +105,47 @@ class TestAnswer:
         assert len(found.cv_results_["params"]) < 50
         assert {p["C"] for p in found.cv_results_["params"]} == {0.1, 1.0}
 
+    def test_in_a_finite_space_nothing_is_run_twice_on_the_same_rows(self) -> None:
+        for seed in range(3):
+            found = search(space={"C": np.logspace(-3, 3, 13).tolist()}, n_iter=13, random_state=seed)
+            found.fit(X[:300], Y[:300])
+            assert len({params["C"] for params in found.cv_results_["params"]}) == 13
+
+    def test_a_finite_space_with_forbidden_clauses_ends_too(self) -> None:
+        space = ConfigurationSpace({"C": [0.1, 1.0], "fit_intercept": [True, False]})
+        space.add(
+            ForbiddenAndConjunction(
+                ForbiddenEqualsClause(space["C"], 0.1), ForbiddenEqualsClause(space["fit_intercept"], False)
+            )
+        )
+        found = search(space=space, n_iter=None, time_budget="1h").fit(X[:300], Y[:300])
+        assert len(found.cv_results_["params"]) == 3
+
+    @pytest.mark.parametrize("n_iter", [1, 2, 3])
+    def test_a_few_candidates_are_all_on_all_the_rows(self, n_iter: int) -> None:
+        found = search(n_iter=n_iter).fit(X, Y)
+        assert found.cv_results_["n_samples"].tolist() == [1000] * n_iter
+        assert len({params["C"] for params in found.cv_results_["params"]}) == n_iter
+
+    @pytest.mark.parametrize(("n_iter", "finalists"), [(6, 2), (9, 3), (15, 3)])
+    def test_the_best_are_compared_on_all_the_rows(self, n_iter: int, finalists: int) -> None:
+        found = search(n_iter=n_iter).fit(X, Y)
+        full = found.cv_results_["n_samples"] == 1000
+        assert full.sum() >= finalists
+        assert (
+            len(
+                {
+                    params["C"]
+                    for params, there in zip(found.cv_results_["params"], full, strict=True)
+                    if there
+                }
+            )
+            > 1
+        )
+
+    def test_splits_may_come_from_a_generator(self) -> None:
+        check(search(n_iter=4, cv=KFold(3).split(X)).fit(X, Y))
+
     def test_the_size_is_no_parameter_of_the_estimator(self) -> None:
         found = search().fit(X, Y)
         assert all(set(params) == {"C"} for params in found.cv_results_["params"])
@@ -135,7 +177,6 @@ def _forgotten() -> None:
     Remembers.scored.clear()
 
 
-@pytest.mark.usefixtures("_forgotten")
 class Keeps(LogisticRegression):
     """Keeps apart the groups, in the last column, that it was trained on and scored with."""
 
@@ -162,6 +203,7 @@ class Stamped(KFold):
         return int(super().get_n_splits())
 
 
+@pytest.mark.usefixtures("_forgotten")
 class TestRows:
     def test_only_training_rows_are_left_out_and_weights_go_with_them(self) -> None:
         weights = np.random.default_rng(0).random(len(Y))
@@ -334,6 +376,14 @@ class TestFailures:
         assert complete.cv_results_["mean_test_score"].max() == 100
         assert complete.best_score_ <= 1
 
+    def test_a_true_score_that_equals_the_one_for_errors_is_no_failure(self) -> None:
+        rare = (np.random.default_rng(0).random(300) < 0.1).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            found = search(scoring="f1", error_score=0, n_iter=5).fit(X[:300], rare)
+        assert [trial.status for trial in found.trials_] == ["complete"] * 5
+        assert found.error_score == 0
+
     def test_an_error_is_raised_where_it_is_to_be(self) -> None:
         with pytest.raises(FloatingPointError, match="C is too large"):
             search(Fragile(), error_score="raise", n_iter=12).fit(X, Y)
@@ -382,17 +432,17 @@ class TestFailures:
         assert found.best_params_["C"] <= 0.1
 
     def test_a_search_in_which_everything_fails_says_why(self) -> None:
-        with pytest.raises(ValueError, match=r"(?s)all 3 candidates failed.*C is too large"):
+        with pytest.raises(ValueError, match=r"(?s)all 3 candidates of this fit failed.*C is too large"):
             search(Fragile(), {"C": loguniform(1, 10)}, n_iter=3).fit(X, Y)
-        with pytest.raises(ValueError, match="all 100 candidates failed"):
+        with pytest.raises(ValueError, match="all 100 candidates of this fit failed"):
             search(Fragile(), {"C": loguniform(1, 10)}, n_iter=None, time_budget="1h").fit(X, Y)
-        with pytest.raises(ValueError, match=r"all \d+ candidates failed"):
+        with pytest.raises(ValueError, match=r"all \d+ candidates of this fit failed"):
             search(Fragile(), {"C": loguniform(1, 10)}, n_iter=None, time_budget=0.05).fit(X, Y)
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
     @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
     def test_folds_of_which_one_always_fails_are_no_answer(self) -> None:
-        with pytest.raises(ValueError, match="all 5 candidates failed"):
+        with pytest.raises(ValueError, match="all 5 candidates of this fit failed"):
             search(Fragile(sometimes=True), {"C": loguniform(1, 10)}, n_iter=5, min_size=1000).fit(X, Y)
 
     def test_however_short_the_time_one_candidate_is_run(self) -> None:
@@ -408,6 +458,7 @@ class TestFailures:
         assert found.cv_results_["n_samples"][found.best_index_] <= 300
 
 
+@pytest.mark.usefixtures("_forgotten")
 class TestRefusals:
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -419,7 +470,10 @@ class TestRefusals:
             ({"min_size": 1.5}, "a whole number of rows >= 1 or a share"),
             ({"min_size": "small"}, "a whole number of rows >= 1 or a share"),
             ({"space": {"C": []}}, "at least one choice"),
-            ({"space": {"a": uniform(1, 0)}}, "'a' expected a range from low to high, got scipy's uniform"),
+            (
+                {"space": {"a": uniform(1, 0)}},
+                "parameter 'a': expected a range from low to high, got scipy's uniform",
+            ),
             ({"space": [{"a": [1, 2]}]}, "one dict name -> distribution or list.*got several spaces"),
             ({"space": "a"}, "one dict name -> distribution or list.*got 'a'"),
         ],
@@ -427,6 +481,7 @@ class TestRefusals:
     def test_what_cannot_be_is_refused_before_the_first_training(self, given: Any, message: str) -> None:
         with pytest.raises((ValueError, TypeError), match=message):
             search(Remembers(), **given).fit(X, Y)
+        assert Remembers.fits == []
 
     def test_what_was_not_fitted_has_no_figure(self) -> None:
         with pytest.raises(NotFittedError):
@@ -464,6 +519,16 @@ class TestEstimator:
 
 
 class TestStorage:
+    def test_another_metric_to_search_by_is_refused(self, tmp_path: Path) -> None:
+        given = {"scoring": ["accuracy", "neg_log_loss"], "storage": tmp_path / "search.db"}
+        search(n_iter=4, refit="accuracy", **given).fit(X, Y)
+        with pytest.raises(ValueError, match="metric 'accuracy', and this one has 'neg_log_loss'"):
+            search(n_iter=6, refit="neg_log_loss", **given).fit(X, Y)
+
+    def test_a_single_candidate_can_be_followed_by_others(self, tmp_path: Path) -> None:
+        search(n_iter=1, storage=tmp_path / "search.db").fit(X, Y)
+        assert len(search(n_iter=6, storage=tmp_path / "search.db").fit(X, Y).trials_) == 6
+
     def test_a_stored_search_goes_on_and_keeps_every_row(self, tmp_path: Path) -> None:
         path = tmp_path / "search.db"
         first = search(n_iter=6, storage=path, return_train_score=True).fit(X, Y)
@@ -512,6 +577,12 @@ class TestStorage:
             ({"scoring": "neg_log_loss"}, Y, "scoring 'score', and this one has 'neg_log_loss'"),
             ({"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}, Y, "has 'accuracy, f1_macro'"),
             ({"return_train_score": True}, Y, "return_train_score False"),
+            ({"scoring": make_scorer(f1_score, average="macro")}, Y, "scoring"),
+            (
+                {"estimator": LogisticRegression(fit_intercept=False)},
+                Y,
+                "LogisticRegression\\(fit_intercept=False",
+            ),
             ({"estimator": RidgeClassifier(), "space": {"alpha": loguniform(1e-4, 1e2)}}, Y, "C|alpha"),
         ],
     )

@@ -6,6 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    ConfigurationSpace,
+    EqualsCondition,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -252,3 +259,25 @@ def test_differences_of_fidelities_and_of_order_are_told_too() -> None:
     shuffled = Space(dict(reversed(SVM.items())), {"size": (10, 100)})
     assert ["order of names" in sentence for sentence in here.difference(shuffled.describe())] == [True]
     assert here.difference({})
+
+
+def test_all_configurations_of_a_finite_space_are_listed() -> None:
+    space = Space({"a": [1, 2, 3], "b": Integer(1, 40, log=True), "c": 7})
+    listed = space.configurations(1000)
+    assert listed is not None
+    found = {tuple(space.decode(np.append(x, np.ones(space.n_fidelities)))[0].values()) for x in listed}
+    assert found == {(a, b, 7) for a in (1, 2, 3) for b in range(1, 41)}
+    assert space.configurations(119) is None
+    assert Space({"a": [1, 2], "x": Float(0.0, 1.0)}).configurations(10**9) is None
+
+
+def test_what_is_forbidden_or_inactive_is_not_listed_twice() -> None:
+    there = ConfigurationSpace()
+    a, b = CategoricalHyperparameter("a", ["x", "y"]), CategoricalHyperparameter("b", [1, 2, 3])
+    there.add(a, b, EqualsCondition(b, a, "x"))
+    assert len(Space(there).configurations(100)) == 4  # type: ignore[arg-type]
+    there = ConfigurationSpace({"a": ["x", "y"], "b": [1, 2, 3]})
+    there.add(
+        ForbiddenAndConjunction(ForbiddenEqualsClause(there["a"], "x"), ForbiddenEqualsClause(there["b"], 2))
+    )
+    assert len(Space(there).configurations(100)) == 5  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ class Subsets:
         seed: another seed gives another order.
         stratify: keep the classes' shares; has no effect on a regression target or a mere number of rows.
         groups: (n,) group labels; the rows of a group come together or not at all.
+        regression: whether numbers are measurements and not classes; None decides as `subset` says.
 
     Raises:
         TypeError: labels cannot be compared with each other, such as None and text.
@@ -47,8 +48,9 @@ class Subsets:
         seed: int = 0,
         stratify: bool = True,
         groups: npt.ArrayLike | None = None,
+        regression: bool | None = None,
     ) -> None:
-        n, labels = _labels(y, stratify)
+        n, labels = _labels(y, stratify, regression)
         units = np.arange(n) if groups is None else _codes(groups, n)
         rng = np.random.default_rng(seed)
         order, head = _order_of_units(labels, units, rng)
@@ -217,7 +219,7 @@ def _order_of_units(labels: IntArray, units: IntArray, rng: np.random.Generator)
     return np.lexsort((rank, late)), len(head)
 
 
-def _labels(y: npt.ArrayLike | int, stratify: bool) -> tuple[int, IntArray]:
+def _labels(y: npt.ArrayLike | int, stratify: bool, regression: bool | None) -> tuple[int, IntArray]:
     """The number of rows and the class of each; one class where there is nothing to stratify by."""
     if isinstance(y, (int, np.integer)) and not isinstance(y, bool):
         if y < 1:
@@ -231,10 +233,10 @@ def _labels(y: npt.ArrayLike | int, stratify: bool) -> tuple[int, IntArray]:
             f"expected targets of shape (n,) with n >= 1 or a number of rows, got shape {values.shape}; "
             "for several targets pass the number of rows"
         )
-    if not stratify:
+    if not stratify or regression:
         return len(values), np.zeros(len(values), dtype=np.int64)
     distinct, codes = _distinct(values, "targets")
-    if values.dtype.kind in "fiu" and _is_regression(distinct, len(values)):
+    if regression is None and values.dtype.kind in "fiu" and _is_regression(distinct, len(values)):
         return len(values), np.zeros(len(values), dtype=np.int64)
     return len(values), codes
 

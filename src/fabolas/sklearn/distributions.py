@@ -44,18 +44,7 @@ def space_of(
         return Space(parameters, fidelities)
     if configspace:
         return Space(parameters, fidelities)
-    return Space({name: _parameter(name, spec) for name, spec in parameters.items()}, fidelities)
-
-
-def count(space: Space) -> float:
-    """How many configurations a space has at most; infinite where a parameter is real."""
-    return float(np.prod([_values(parameter) for parameter in space.describe()["parameters"]]))
-
-
-def _values(described: Mapping[str, Any]) -> float:
-    if "choices" in described:
-        return float(len(described["choices"]))
-    return float(described["high"] - described["low"] + 1) if described["kind"] == "integer" else np.inf
+    return Space({name: _named(name, spec) for name, spec in parameters.items()}, fidelities)
 
 
 def _free_name(parameters: Any) -> str:
@@ -68,11 +57,18 @@ def _free_name(parameters: Any) -> str:
     return "n_samples" if "n_samples" not in taken else "n_samples (rows)"
 
 
-def _parameter(name: str, spec: Any) -> Any:
+def _named(name: str, spec: Any) -> Any:
+    try:
+        return _parameter(spec)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"parameter {name!r}: {error}") from None
+
+
+def _parameter(spec: Any) -> Any:
     if hasattr(spec, "dist") and hasattr(spec, "support"):
-        return _frozen(name, spec)
+        return _frozen(spec)
     if hasattr(spec, "rvs"):
-        raise TypeError(_refusal(name, spec))
+        raise TypeError(_refusal(spec))
     if isinstance(spec, range) and spec.step == 1 and len(spec) > 1:
         return Integer(spec.start, spec.stop - 1)
     if isinstance(spec, list | tuple | range | np.ndarray):
@@ -80,32 +76,36 @@ def _parameter(name: str, spec: Any) -> Any:
         return Ordinal(tuple(choices)) if _ascends(choices) else Categorical(tuple(choices))
     if isinstance(spec, Float | Integer | Categorical) or type(spec).__module__.startswith("ConfigSpace"):
         return spec
-    raise TypeError(_refusal(name, spec))
+    raise TypeError(_refusal(spec))
 
 
-def _frozen(name: str, spec: Any) -> Float | Integer:
+def _frozen(spec: Any) -> Float | Integer | Categorical:
     """A frozen scipy distribution as the range it draws from."""
     low, high = spec.support()
     kind = spec.dist.name
-    shapes = 2 if kind in ("loguniform", "reciprocal") else 0
-    shifted = len(spec.args) > shapes or "loc" in spec.kwds
+    _, loc, _ = spec.dist._parse_args(*spec.args, **spec.kwds)
+    if kind == "randint" and low == high:
+        return Categorical((int(low),))
     if not low < high:
-        raise ValueError(f"parameter {name!r} expected a range from low to high, got {_words(spec)}")
+        raise ValueError(f"expected a range from low to high, got {_words(spec)}")
     if kind == "uniform":
         return Float(float(low), float(high))
-    if kind in ("loguniform", "reciprocal") and not shifted:
+    if kind in ("loguniform", "reciprocal") and loc == 0:
         return Float(float(low), float(high), log=True)
     if kind == "randint":
         return Integer(int(low), int(high))
-    raise TypeError(_refusal(name, spec))
+    raise TypeError(_refusal(spec))
 
 
-def _refusal(name: str, spec: Any) -> str:
-    return f"parameter {name!r} expected {_ACCEPTED}; got {_words(spec)}"
+def _refusal(spec: Any) -> str:
+    return f"expected {_ACCEPTED}; got {_words(spec)}"
 
 
 def _words(spec: Any) -> str:
-    return f"scipy's {spec.dist.name}{spec.args}" if hasattr(spec, "dist") else repr(spec)
+    if not hasattr(spec, "dist"):
+        return repr(spec)
+    given = [*map(repr, spec.args), *(f"{name}={value!r}" for name, value in spec.kwds.items())]
+    return f"scipy's {spec.dist.name}({', '.join(given)})"
 
 
 def _ascends(choices: list[Any]) -> bool:

@@ -33,8 +33,9 @@ class Evaluation:
         """The candidate's row; a failed one if not a single fold could be fitted."""
         start = self._prepared.clock()
         try:
-            with self._quieter():
-                cv = Subsampled(self._prepared.folds, self._orders, size)
+            # Our progress line comes first; scikit-learn speaks from `verbose=2` on.
+            with replaced(self._search, verbose=max(0, int(self._search.verbose) - 1)):
+                cv = Subsampled(self._prepared.folds, self._orders, size, self._prepared.smallest)
                 results = self._call([params], cv=cv)
         except ValueError as error:
             # scikit-learn ends when all fits of a call fail; here a call is one candidate of many.
@@ -47,14 +48,15 @@ class Evaluation:
             # The first call also starts the workers, which is nothing that a trial costs.
             seconds = min(seconds, sum(fold["fit_time"] + fold["score_time"] for fold in folds))
         self.results = results
-        return row_of(params, size, seconds, folds, self._search.error_score)
+        return row_of(params, size, seconds, folds)
 
-    @contextmanager
-    def _quieter(self) -> Iterator[None]:
-        """Our progress line comes first; scikit-learn speaks from `verbose=2` on."""
-        verbose = self._search.verbose
-        self._search.verbose = max(0, int(verbose) - 1)
-        try:
-            yield
-        finally:
-            self._search.verbose = verbose
+
+@contextmanager
+def replaced(search: "FabolasSearchCV", **values: Any) -> Iterator[None]:
+    """Other parameters for a while."""
+    before = {name: getattr(search, name) for name in values}
+    search.set_params(**values)
+    try:
+        yield
+    finally:
+        search.set_params(**before)

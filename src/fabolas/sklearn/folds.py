@@ -70,7 +70,7 @@ class Folds:
     def orders(self, seed: int) -> tuple[Subsets, ...]:
         """One order of the rows of each training fold; its prefixes are the smaller training folds."""
         return tuple(
-            Subsets(len(train) if self.labels is None else self.labels[train], seed=seed)
+            Subsets(len(train) if self.labels is None else self.labels[train], seed=seed, regression=False)
             for train, _ in self.splits
         )
 
@@ -78,16 +78,17 @@ class Folds:
 class Subsampled:
     """A splitter that gives all folds with `size` rows to train on, in proportion where folds differ in size.
 
+    None has fewer than `least`, unless it has no more.
     The rows are in the order of the data: at full size the folds are those of the splitter itself.
     """
 
-    def __init__(self, folds: Folds, orders: Sequence[Subsets], size: int) -> None:
-        self._folds, self._orders, self._share = folds, orders, size / folds.full
+    def __init__(self, folds: Folds, orders: Sequence[Subsets], size: int, least: int = 1) -> None:
+        self._folds, self._orders, self._share, self._least = folds, orders, size / folds.full, least
 
     def split(self, X: Any, y: Any = None, **_: Any) -> Iterator[Split]:
         """Rows of each fold to train on and to test on. The splitter has drawn them, with all that it asks for."""
         for (train, test), order in zip(self._folds.splits, self._orders, strict=True):
-            rows = max(order.smallest, round(self._share * len(train)))
+            rows = max(order.smallest, min(self._least, len(train)), round(self._share * len(train)))
             yield train[np.sort(order[rows])], test
 
 

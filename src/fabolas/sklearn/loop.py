@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fabolas._types import Array
 from fabolas.budget import Allowance, Budget
 from fabolas.execution import RESOLUTION
 from fabolas.history import Incumbent, Suggestion
@@ -23,6 +24,7 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
+_SELECTION = 3  # trials of `n_iter` for each of these: the best of fewer needs no comparison
 _FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends
@@ -37,12 +39,12 @@ class Ending:
     Attributes:
         verify: Whether the answer is to be run on all the rows.
         refit: The last training as a multiple of a trial on all the rows; 0 without one.
-        configurations: How many the space has; infinite unless all parameters are discrete.
+        configurations: (m, d) all that the space has; None unless these are not too many to count.
     """
 
     verify: bool
     refit: float
-    configurations: float
+    configurations: Array | None
 
 
 @dataclass(frozen=True)
@@ -156,14 +158,52 @@ class Loop:
                 return suggestion
         if over:
             return self._at_least_one()
-        if self._ending.verify and self._is_final(seconds, trials):
+        if self._budget.trials is not None and self._budget.trials <= _FINALISTS:
+            return self._anywhere(self._full)  # so few candidates are of use only on all the rows
+        final = self._ending.verify and self._is_final(seconds, trials)
+        if final:
             # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
             cast(Fabolas, self._study.strategy).checks = math.inf
         if not self._study.history.complete.any() and self._study.history.failed.any():
             return self._on_more_rows()
         keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0
-        spare = seconds - keep if seconds > keep else seconds
-        return self._study.ask(remaining=None if math.isinf(spare) else spare)
+        return self._ask(seconds - keep if seconds > keep else seconds, final)
+
+    def _ask(self, seconds: float, final: bool) -> Suggestion | None:
+        """What the study suggests, or in its place what was not run yet; None if nothing can change the answer."""
+        study = self._study
+        suggestion = study.ask(remaining=None if math.isinf(seconds) else seconds, queued=True)
+        if final and self._size(suggestion) < self._full and not self._must_verify():
+            # The answer is one of those on all the rows: if no more of these fit, nothing can change it.
+            study.withdraw(suggestion)
+            fits = float(self._forecast(suggestion.config, self._full).seconds_at_most[0]) <= seconds
+            return study.request(suggestion.config) if fits else None
+        other = self._instead(suggestion)
+        if other is not None:
+            study.withdraw(suggestion)
+            return study.request(other, suggestion.fidelity)
+        study.start(suggestion)
+        return suggestion
+
+    def _instead(self, suggestion: Suggestion) -> dict[str, Any] | None:
+        """Of a finite space the nearest configuration that was not run on as many rows, if this one was.
+
+        The folds are fixed, so a second run would tell nothing. None if it was not, or all of them were.
+        """
+        d, left = self._study.space.dim, self._untried(suggestion.point)
+        if left is None or not len(left) or (left == suggestion.point[:d]).all(axis=1).any():
+            return None
+        nearest = left[int(np.argmin(np.abs(left - suggestion.point[:d]).sum(axis=1)))]
+        return self._study.space.decode(np.append(nearest, suggestion.point[d:]))[0]
+
+    def _untried(self, point: Array) -> Array | None:
+        """(m, d) The configurations of a finite space that were not run on as many rows as the point; else None."""
+        every, d, history = self._ending.configurations, self._study.space.dim, self._study.history
+        if every is None or not len(history):
+            return every
+        run = history.points[~history.lost & (history.points[:, d:] == point[d:]).all(axis=1), :d]
+        left: Array = every[~(every[:, None] == run[None]).all(axis=2).any(axis=1)]
+        return left
 
     def _verification(self, seconds: float, trials: float, over: bool) -> Suggestion | None:
         """A run of what may be the best on more rows, if it is time for one and the budget has it."""
@@ -196,7 +236,8 @@ class Loop:
 
     def _is_final(self, seconds: float, trials: float) -> bool:
         finale = 0.0 if self._budget.seconds is None else max(_FINALE * self._budget.seconds, self._reserve())
-        return seconds <= finale or trials <= min(_FINALISTS, max(1, (self._budget.trials or 0) // 10))
+        finalists = min(_FINALISTS, max(1, (self._budget.trials or 0) // _SELECTION))
+        return seconds <= finale or trials <= finalists
 
     def _at_least_one(self) -> Suggestion | None:
         """However short the budget, one candidate is run: of a continued study its answer, on all the rows."""
@@ -207,12 +248,20 @@ class Loop:
 
     def _on_more_rows(self) -> Suggestion:
         """As long as everything failed, any candidate on twice as many rows for each failure: few may be why."""
-        study, failures = self._study, int(self._study.history.failed.sum())
-        x = study.space.spread(1, np.random.default_rng([study.seed, failures]))[0]
-        config, _ = study.space.decode(np.append(x, np.ones(study.space.n_fidelities)))
-        smallest = min((f.low for f in study.space.fidelities.values()), default=self._full)
-        size = min(smallest * 2.0 ** min(failures, 64), float(self._full))
-        return study.request(config, self._fidelity(round(size)))
+        failures = int(self._study.history.failed.sum())
+        fidelities = self._study.space.fidelities.values()
+        smallest = min((fidelity.low for fidelity in fidelities), default=self._full)
+        return self._anywhere(min(round(smallest * 2.0 ** min(failures, 64)), self._full))
+
+    def _anywhere(self, size: int) -> Suggestion:
+        """Any candidate on so many rows, another one each time."""
+        space, trials = self._study.space, len(self._study.trials)
+        rng = np.random.default_rng([self._study.seed, trials])
+        point = np.append(space.spread(1, rng)[0], np.ones(space.n_fidelities))
+        left = self._untried(point)
+        if left is not None and len(left):
+            point[: space.dim] = rng.choice(left)
+        return self._study.request(space.decode(point)[0], self._fidelity(size))
 
     def _left(self) -> tuple[float, float]:
         """Seconds, less the last training's, and trials of the budget; infinite where there is no limit."""
@@ -251,9 +300,15 @@ class Loop:
     def _demand_success(self) -> None:
         new = [trial for trial in self._study.trials[self._before :] if trial.status != "lost"]
         if not any(trial.status == "complete" for trial in new):
+            before = int(self._study.history.complete.sum())
+            kept = (
+                f" The storage has {before} complete ones, which a fit with one success will take in."
+                if before
+                else ""
+            )
             raise ValueError(
-                f"all {len(new)} candidates failed, so there is none to choose; try error_score='raise' to see "
-                f"the first failure at once. The last one was:\n{new[-1].error}"
+                f"all {len(new)} candidates of this fit failed, so there is none to choose; try "
+                f"error_score='raise' to see the first failure at once.{kept} The last one was:\n{new[-1].error}"
             )
 
     def _must_verify(self) -> bool:
@@ -265,10 +320,11 @@ class Loop:
 
     def _exhausted(self) -> bool:
         """Whether every configuration there is was run on all the rows."""
-        if math.isinf(self._ending.configurations):
+        every = self._ending.configurations
+        if every is None:
             return False
         full = {tuple(sorted((k, repr(v)) for k, v in row.params.items())) for row in self._at_full_size()}
-        return len(full) >= self._ending.configurations
+        return len(full) >= len(every)
 
     def _at_full_size(self) -> list[Row]:
         return [row for row in self.rows.values() if row.size == self._full]

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fabolas._types import IntArray
 from fabolas.budget import Budget
-from fabolas.sklearn.distributions import count, space_of
+from fabolas.sklearn.description import estimator_in_words, scoring_in_words
+from fabolas.sklearn.distributions import space_of
 from fabolas.sklearn.folds import Folds, labels_of
 from fabolas.sklearn.loop import Ending, Evaluate, Loop
 from fabolas.sklearn.scores import loss_of
@@ -23,6 +24,8 @@ from fabolas.study import Study
 
 if TYPE_CHECKING:
     from fabolas.sklearn.search import FabolasSearchCV
+
+_LISTED = 10_000  # configurations of a finite space at most that are written down
 
 
 class Prepared:
@@ -45,8 +48,7 @@ class Prepared:
             raise ValueError(
                 "cv expected to give folds with rows to train on, got none; check cv and the data"
             )
-        # A single candidate is of use only on all the rows.
-        self.smallest = self.folds.full if search.n_iter == 1 else _smallest(search.min_size, self.folds)
+        self.smallest = _smallest(search.min_size, self.folds)
         fidelity = None
         if self.smallest < self.folds.full:
             fidelity = Fidelity(self.smallest, self.folds.full)
@@ -59,9 +61,10 @@ class Prepared:
             "rows": self._rows,
             "targets": None if y is None else joblib.hash(np.asarray(y)),
             "folds": len(splits),
-            "scoring": _scoring(search.scoring),
+            "scoring": scoring_in_words(search.scoring),
+            "metric": self.loss.metric,
             "return_train_score": bool(search.return_train_score),
-            "estimator": type(search.estimator).__name__,
+            "estimator": estimator_in_words(search.estimator, self.space.names),
         }
 
     def study(self) -> Study:
@@ -80,7 +83,7 @@ class Prepared:
             _same_search(trial.info.get("search", self.mark), self.mark)
         rounds = math.ceil(n_splits / self.jobs)
         refit = self._rows / self.folds.full / rounds if self._search.refit else 0.0
-        ending = Ending(self._search.verify, refit, count(self.space))
+        ending = Ending(self._search.verify, refit, self.space.configurations(_LISTED))
         return Loop(
             study,
             evaluate,
@@ -102,15 +105,6 @@ def _same_search(recorded: Mapping[str, Any], mark: Mapping[str, Any]) -> None:
                 f"storage holds a search with {what} {recorded[what]!r}, and this one has {shown}; continue it "
                 "with the data, estimator, cv and scoring it was begun with, or choose another file"
             )
-
-
-def _scoring(scoring: Any) -> str:
-    """Scoring as text: names of metrics, or of what computes them."""
-    if scoring is None or isinstance(scoring, str):
-        return scoring or "score"
-    if callable(scoring):
-        return str(getattr(scoring, "__name__", type(scoring).__name__))
-    return ", ".join(sorted(scoring))
 
 
 def _classes(estimator: Any, y: Any) -> IntArray | None:

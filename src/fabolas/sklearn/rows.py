@@ -10,7 +10,8 @@ import numpy as np
 from fabolas._types import IntArray
 from fabolas.history import Trial
 
-_KEPT = ("fit_time", "score_time", "test_scores", "train_scores")  # of what scikit-learn gives for a fold
+_SCORES = ("test_scores", "train_scores")
+_KEPT = ("fit_time", "score_time", *_SCORES)  # of what scikit-learn gives for a fold
 
 Fold = Mapping[str, Any]
 
@@ -49,30 +50,29 @@ class Row:
         return cls(trial.config, size, trial.cost, tuple(trial.info.get("folds", ())), trial.error)
 
 
-def row_of(
-    params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold], error_score: float | str
-) -> Row:
-    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted or scored.
-
-    A fold that could not be scored is known by nothing but `error_score` in the place of its score.
-    """
+def row_of(params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold]) -> Row:
+    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted or scored."""
     error = next((fold["fit_error"] for fold in folds if fold["fit_error"] is not None), None)
-    if error is None and any(error_score in _scores(fold["test_scores"]) for fold in folds):
-        error = f"its score in a fold is error_score, {error_score}: it could not be scored there"
+    if error is None and any(math.isnan(score) for fold in folds for score in _scores(fold["test_scores"])):
+        error = "its score in a fold is not a number: it could not be scored there"
     return Row(params, size, seconds, tuple(folds), error)
 
 
 def formattable(rows: Sequence[Row], n_splits: int, error_score: float) -> list[Fold]:
-    """The folds of all rows one after the other; those that nobody could fit have the score for errors."""
+    """The folds of all rows one after the other; those that failed have the score for errors."""
     example = next(row.folds[0] for row in rows if row.folds)
     folds: list[Fold] = []
     for row in rows:
-        filled = {
+        empty = {
             "fit_time": row.seconds / n_splits,
             "score_time": 0.0,
-            **{key: _filled(example[key], error_score) for key in _KEPT[2:] if key in example},
+            **{key: _blank(example[key]) for key in _SCORES if key in example},
         }
-        folds += [_kept(fold) for fold in row.folds] or [filled] * n_splits
+        kept = [_kept(fold) for fold in row.folds] or [empty] * n_splits
+        folds += [
+            {**fold, **{key: _filled(fold[key], error_score) for key in _SCORES if key in fold}}
+            for fold in kept
+        ]
     return folds
 
 
@@ -103,5 +103,12 @@ def _scores(scores: Any) -> list[Any]:
     return list(scores.values()) if isinstance(scores, Mapping) else [scores]
 
 
+def _blank(scores: Any) -> Any:
+    return dict.fromkeys(scores, math.nan) if isinstance(scores, Mapping) else math.nan
+
+
 def _filled(scores: Any, value: float) -> Any:
-    return dict.fromkeys(scores, value) if isinstance(scores, Mapping) else value
+    """The scores with the value in place of those that are not a number."""
+    if isinstance(scores, Mapping):
+        return {name: _filled(score, value) for name, score in scores.items()}
+    return value if math.isnan(scores) else scores

@@ -15,7 +15,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from fabolas._types import IntArray
 from fabolas.history import Trial
 from fabolas.progress import reporting
-from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation
+from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation, replaced
 from fabolas.sklearn.loop import Loop
 from fabolas.sklearn.prepare import Prepared
 from fabolas.sklearn.rows import Row, formattable, ranks
@@ -46,10 +46,12 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             other list as choices without order.
         time_budget: Seconds, or text such as "90s" or "5m": wall clock for all of ``fit``, thinking, the
             evaluation on all the rows and the refit included. A training that runs is not cut off.
-        n_iter: Number of candidates to evaluate, at any size. Give a time budget, this, or both.
-        min_size: Training rows in a fold at least, a number or a share; "auto" for the largest of 100 rows, 1/64
-            of them, and as many as hold each class five times in its share (rare classes ask for no more than
-            1/16 of the rows). If that is more than a quarter of the rows, all trials are on all of them.
+        n_iter: Number of candidates to evaluate, at any size; one on another number of rows counts again, and the
+            last ones are for the best on all the rows. Up to three are all on all of them. Give a time budget,
+            this, or both.
+        min_size: Training rows in a fold at least, if it has as many: a number or a share; "auto" for the largest
+            of 100 rows, 1/64 of them, and as many as hold each class five times in its share (rare classes ask for
+            no more than 1/16 of the rows). If that is more than a quarter of the rows, all trials are on all.
         verify: Whether to evaluate the best candidates on all the rows before the search ends.
         scoring: As in RandomizedSearchCV. With several metrics the search is by the one that `refit` names, or
             else by the first.
@@ -58,7 +60,8 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: As in RandomizedSearchCV. The splits are drawn once in each fit.
         verbose: 1 shows how it goes on standard error, 2 and more also what scikit-learn says of each fold.
         pre_dispatch: As in RandomizedSearchCV.
-        random_state: Seed of the search and the subsets.
+        random_state: Seed of the search and the subsets. Which candidates come also depends on how long the ones
+            before took, so two searches with the same seed agree only as far as their times do.
         error_score: As in RandomizedSearchCV; a candidate that failed in any fold never wins.
         return_train_score: As in RandomizedSearchCV.
         storage: A file that keeps the search; an existing one is continued. None starts afresh each time.
@@ -176,12 +179,19 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "FabolasSearchCV":
         """Search, and train the best on all the data; parameters are those of RandomizedSearchCV's ``fit``."""
-        if not hasattr(BaseSearchCV, "_check_input_parameters"):  # until scikit-learn 1.9
+        # Not a number marks a failed fold, and cannot be a score by chance; the user's number is put in at the end.
+        self._score_of_failures = np.nan if self.error_score == "raise" else self.error_score
+        marked = np.nan if isinstance(self.error_score, Real) else self.error_score
+        with replaced(self, error_score=marked):
+            if hasattr(BaseSearchCV, "_check_input_parameters"):
+                return cast(FabolasSearchCV, super().fit(X, y, **params))
+            # Until scikit-learn 1.9 nobody calls that, and a generator of splits can be read only once.
+            self._validate_params()
             self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
             routed = self._get_routed_params_for_fit(params)
             self._check_input_parameters(X, y, routed.splitter.split)
-        fitted: FabolasSearchCV = super().fit(X, y, **params)
-        return fitted
+            with replaced(self, cv=self._checked_cv_orig):
+                return cast(FabolasSearchCV, super().fit(X, y, **params))
 
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
         """Called with the data: all that can be refused is refused before the first training."""
@@ -202,11 +212,10 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Turn the dict that ``fit`` holds into ``cv_results_``, and say which of its rows is the answer."""
         rows, full = list(loop.rows.values()), prepared.folds.full
         n_splits = len(prepared.folds.splits)
-        score = np.nan if self.error_score == "raise" else self.error_score
         formatted = super()._format_results(
             [row.params for row in rows],
             n_splits,
-            formattable(rows, n_splits, score),
+            formattable(rows, n_splits, self._score_of_failures),
             {"n_samples": [row.size for row in rows]},
         )
         for key in [key for key in formatted if key.startswith("rank_test_")]:

@@ -27,6 +27,9 @@ class Axis(Protocol):
     def coordinate(self, value: Any) -> float:
         """One value to its lattice coordinate; a ValueError or TypeError if it is not of this axis."""
 
+    def every(self) -> Sequence[Any] | None:
+        """All its values; None if there are as many as floating-point numbers."""
+
     def default_coordinate(self) -> float:
         """Where the axis rests while its hyperparameter is inactive."""
 
@@ -135,6 +138,9 @@ class Float:
         _check_inside(number, self.low, self.high)
         return self._lattice(number)
 
+    def every(self) -> None:
+        return None
+
     def _lattice(self, value: float) -> float:
         return round(self._scale.unit_of(value) * self._cells) / self._cells
 
@@ -205,6 +211,9 @@ class Integer:
         _check_inside(number, self.low, self.high)
         return float(self._centre(np.array([float(number)]))[0])
 
+    def every(self) -> range:
+        return range(self.low, self.high + 1)
+
     def default_coordinate(self) -> float:
         return self.coordinate(self.value(0.5) if self.default is None else self.default)
 
@@ -254,6 +263,9 @@ class Categorical:
 
     def coordinate(self, value: Any) -> float:
         return (self.index(value) + 0.5) / len(self.choices)
+
+    def every(self) -> tuple[Any, ...]:
+        return self.choices
 
     def default_coordinate(self) -> float:
         return self.coordinate(self.choices[0] if self.default is UNSET else self.default)

@@ -175,6 +175,19 @@ class Space:
             "loosen the forbidden clauses"
         )
 
+    def configurations(self, most: int) -> Array | None:
+        """All legal configurations (m, d) of a finite space; None if there may be more than `most` of them."""
+        values = [self._axes[name].every() for name in self.names]
+        finite = [each for each in values if each is not None]
+        if len(finite) < len(values) or math.prod(len(each) for each in finite) > most:
+            return None
+        columns = [
+            [self._axes[name].coordinate(value) for value in each]
+            for name, each in zip(self.names, finite, strict=True)
+        ]
+        x = self.snap(np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1).reshape(-1, self.dim))
+        return np.unique(x[self.legal(x)], axis=0)
+
     def fidelity_value(self, u: Array) -> Array:
         """Coordinates (..., f) to sizes (..., f) in the user's units."""
         u = np.asarray(u, dtype=np.float64)
