@@ -4,9 +4,9 @@
     python -m experiments.settings table --groups information warp
     python -m experiments.settings markdown
 
-The problems are both SVM tables with their costs times 100 (trainings of minutes), and four families with a known
-truth: an SVM-like surface, a rugged one in six dimensions, one where small subsets mislead, and one where they
-mislead a little and cost much. Each finished run is a line of a journal, so that a killed comparison goes on where
+The problems are both SVM tables with their costs times 100 (trainings of minutes), and five families with a known
+truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead, and
+one where they mislead a little and cost much. Each finished run is a line of a journal, so that a killed comparison goes on where
 it was, and the default, which every group has, runs once. Thinking counts for `--overhead` seconds a trial and its
 effort is fixed, so that a busy machine changes nothing.
 """
@@ -63,6 +63,7 @@ GROUPS: dict[str, dict[str, Options]] = {
     },
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
     "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
+    "climbing": {"to what is predicted": {}, "no": {"effort.climbs": 0}},
     "maximizer": {m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
     "design": {"k = 10": {}, "k = 5": {"initial": 5}, "k = 20": {"initial": 20}},
     "smallest": {"from 1/256": {}, "from 1/64": {"design.SMALLEST": 1 / 64}},
@@ -98,6 +99,7 @@ FAMILIES: dict[str, Family] = {
     "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 4.0),
     "svm_like": Family(synthetic.svm_like, 1.0),
     "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 10.0),
+    "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),
     "misleading": Family(synthetic.misleading, 10.0),
     "boosting": Family(synthetic.boosting, 10.0),
 }

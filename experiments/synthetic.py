@@ -103,6 +103,21 @@ def rugged(d: int = 6, seed: int = 0, full_cost: float = 100.0) -> Problem:
     return Problem(f"rugged{d}", _cube(d), {"size": (200, 20000)}, surface, seconds, 0.01, 0.1, full_cost)
 
 
+def smooth(d: int = 10, seed: int = 0, full_cost: float = 100.0) -> Problem:
+    """d parameters of unequal weight, one valley without ripples; small subsets say much, if anybody can use it."""
+    rng = _stream(seed)
+    optimum = rng.uniform(0.15, 0.85, d)
+    weights = 3.0 * rng.dirichlet(np.ones(d))
+
+    def surface(x: np.ndarray, s: float) -> float:
+        return float((0.05 + 1.0 - np.exp(-np.sum(weights * (x - optimum) ** 2))) * s**-0.25)
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.02 + 0.98 * s) * float(np.exp(1.0 * (x[0] - optimum[0])))
+
+    return Problem(f"smooth{d}", _cube(d), {"size": (200, 20000)}, surface, seconds, 0.01, 0.05, full_cost)
+
+
 def misleading(seed: int = 0, full_cost: float = 100.0) -> Problem:
     """Small subsets prefer another place: the optimum moves across the space as the size grows.
 

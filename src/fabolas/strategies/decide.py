@@ -25,7 +25,7 @@ Price = Literal["time", "cost", "none"]
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
-CLIMB = 12  # steps uphill at most
+CLIMB = 2  # steps uphill at most for each dimension
 NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
 
@@ -191,9 +191,12 @@ def pool(position: Position, rng: np.random.Generator) -> Array:
     region, ranked, n = position.region, position.ranked, position.effort.pool
     some = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng)])
     predicted = _predicted(position, some)
-    near = neighbourhood(ranked[:5], n // 4, NEARBY, region.choices, rng)
-    nearer = neighbourhood(predicted, n // 4, NEARBY, region.choices, rng)
-    points = region.snap(region.at_target(np.concatenate([some, predicted, near, nearer])))
+    near = [
+        neighbourhood(centres, n // 4, NEARBY, region.choices, rng)
+        for centres in (ranked[:5], predicted)
+        if len(centres)
+    ]
+    points = region.snap(region.at_target(np.concatenate([some, predicted, *near])))
     return np.unique(points[region.legal(points)], axis=0)[:, : region.d]
 
 
@@ -208,13 +211,13 @@ def _predicted(position: Position, start: Array) -> Array:
         return np.asarray(-loss.mean_of(region.at_target(x)).mean(axis=0))
 
     best = start[np.argsort(-value(start), kind="stable")[: position.effort.climbs]]
-    return np.array([_climb(value, x, region) for x in best])
+    return np.array([_climb(value, x, region) for x in best]).reshape(len(best), region.d)
 
 
 def _climb(value: Callable[[Array], Array], x: Array, region: Region) -> Array:
     """The configuration (d,) moved uphill in its numbers; its categories stay."""
     fixed = np.array(region.choices) > 0
-    return ascent.climb(value, x, np.where(fixed, x, 0.0), np.where(fixed, x, 1.0), CLIMB)
+    return ascent.climb(value, x, np.where(fixed, x, 0.0), np.where(fixed, x, 1.0), CLIMB * region.d)
 
 
 def most_informative(position: Position, rng: np.random.Generator) -> Choice:
