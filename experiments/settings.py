@@ -5,10 +5,10 @@
     python -m experiments.settings markdown
 
 The problems are both SVM tables with their costs times 100 (trainings of minutes), and five families with a known
-truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead, and
-one where they mislead a little and cost much. Each finished run is a line of a journal, so that a killed comparison goes on where
-it was, and the default, which every group has, runs once. Thinking counts for `--overhead` seconds a trial and its
-effort is fixed, so that a busy machine changes nothing.
+truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead,
+and one where they mislead a little and cost much. Each finished run is a line of a journal, so that a killed
+comparison goes on where it was, and the default, which every group has, runs once. Thinking counts for
+`--overhead` seconds a trial and its effort is fixed, so that a busy machine changes nothing.
 """
 
 from __future__ import annotations
