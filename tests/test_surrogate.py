@@ -229,6 +229,18 @@ def test_diverged_losses_leave_the_others_their_spread(warp: str, diverged: floa
     assert t[:-1].max() < t[-1] < 10.0
 
 
+@pytest.mark.parametrize("value", [0.0, 0.3, -7.0, 1e-200, 1e300, -1e300])
+@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
+def test_a_constant_is_zero_up_to_rounding(warp: str, value: float) -> None:
+    y = np.full(7, value)
+    assert np.abs(Output.fit(y, warp).forward(y)).max() < 1e-3  # type: ignore[arg-type]
+
+
+def test_losses_may_be_as_small_as_numbers_are() -> None:
+    y = -np.random.default_rng(0).uniform(0.05, 0.5, 30) * 1e-100
+    assert Output.fit(y, "log").forward(y).std() == pytest.approx(1.0)
+
+
 def test_a_diverged_region_does_not_hide_the_best_that_was_measured() -> None:
     rng = np.random.default_rng(0)
     with Study({"a": Float(0.0, 1.0), "b": Float(0.0, 1.0)}, seed=1, overhead=0.01, effort=0.3) as study:

@@ -57,9 +57,10 @@ class Output:
         most += DIVERGED * (most - lowest) if most > lowest else np.inf
         warped = np.minimum(warped, most)
         centre, scale = float(warped.mean()), float(warped.std())
-        # (a constant has none: below rounding error of its own size it is one)
-        if not scale > 1e-12 * float(np.abs(warped).max()):
-            scale = 1.0
+        # (a constant has none, and is one if that is below the rounding error of its own size)
+        rounding = 1e-12 * float(np.abs(warped).max())
+        if not scale > rounding:
+            scale = max(1.0, rounding)
         # nor, if it comes later, speak for its whole neighbourhood.
         ceiling = (min(most, float(warped.max()) + VERY_BAD * scale) - centre) / scale
         return cls(warp, centre, scale, shift, floor, ceiling)
