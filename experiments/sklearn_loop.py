@@ -67,7 +67,7 @@ def answer(name: str, trainings: float, seed: int) -> tuple[float, float, int]:
         return Row(params, size, seconds, ({"test_scores": 1.0 - loss},))
 
     with fabolas.Study(space, seed=seed, clock=clock) as study:
-        ending = Ending(verify=True, refit=0.0, configurations=np.inf)
+        ending = Ending(verify=True, refit=0.0, configurations=None)
         loop = Loop(study, evaluate, Loss("score", 1.0), Budget(budget), ending, {}, full, start, clock)
         loop.run(lambda snapshot: None)
     there = [row for row in loop.rows.values() if row.size == full]
