@@ -39,7 +39,7 @@ def climb(value: Callable[[Array], Array], start: Array, low: Array, high: Array
     found = minimize(
         descent, np.clip(start, low, high)[free], jac=True, method="L-BFGS-B",
         bounds=list(zip(low[free], high[free], strict=True)),
-        options={"maxiter": iterations, "maxfun": 2 * iterations},
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxls": 10},
     )  # fmt: skip
     top = start.copy()
     top[free] = found.x

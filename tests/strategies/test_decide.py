@@ -9,7 +9,7 @@ from fabolas.acquisition.entropy import Draws, Representers, by_moments, by_samp
 from fabolas.acquisition.pmin import entropy
 from fabolas.effort import Effort
 from fabolas.strategies import decide
-from fabolas.strategies.decide import Position
+from fabolas.strategies.decide import Choice, Position
 from fabolas.strategies.fabolas import Fabolas
 
 
@@ -36,6 +36,11 @@ def position(
     data = surrogate.Data(points, losses, costs, np.zeros(n, dtype=bool))
     models, _, _ = surrogate.fit(strategy.spec, data, None, 10, level.K, rng)
     return Position.of(strategy.region, models, points[:, :d], 0.1, affordable, level, strategy.rules)
+
+
+def improving(at: Position, check: bool = True) -> Choice | None:
+    rng = np.random.default_rng(1)
+    return decide.most_improving(at, decide.pool(at, rng), rng, check=check)
 
 
 def predicted(at: Position, x: np.ndarray) -> np.ndarray:
@@ -70,7 +75,7 @@ def test_climbing_leaves_categories_alone() -> None:
 @pytest.mark.parametrize("d", [2, 6])
 def test_expected_improvement_is_at_a_peak(d: int) -> None:
     at = position(d, 30 + 5 * d)
-    choice = decide.most_improving(at, np.random.default_rng(1), check=False)
+    choice = improving(at, check=False)
     assert choice is not None
     loss, x = at.surrogate.loss, choice.point[:d]
     best = loss.mean_of(at.region.at_target(at.ranked[:10])).min(axis=1)
@@ -88,16 +93,15 @@ def test_expected_improvement_is_at_a_peak(d: int) -> None:
 
 
 def test_a_check_surely_fits_into_what_is_left_and_if_none_does_there_is_none() -> None:
-    rng = np.random.default_rng
-    free = decide.most_improving(position(2, 40), rng(1))
+    free = improving(position(2, 40))
     assert free is not None
     enough = position(2, 40, affordable=2.0)
-    choice = decide.most_improving(enough, rng(1))
+    choice = improving(enough)
     assert choice is not None
     assert enough.surrogate.seconds_at_most(choice.point[None])[0] <= 2.0
-    assert decide.most_improving(position(2, 40, affordable=0.5), rng(1)) is None
+    assert improving(position(2, 40, affordable=0.5)) is None
     # Expected improvement on all the data has nothing else to do.
-    assert decide.most_improving(position(2, 40, affordable=0.5), rng(1), check=False) is not None
+    assert improving(position(2, 40, affordable=0.5), check=False) is not None
 
 
 @pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])
@@ -106,7 +110,8 @@ def test_what_is_decided_is_affordable_whatever_the_maximizer(maximizer: str) ->
 
     at = position(2, 40, effort=1.0, affordable=0.05)
     at = replace(at, rules=replace(at.rules, maximizer=maximizer))
-    choice = decide.most_informative(at, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    choice = decide.most_informative(at, decide.pool(at, rng), rng)
     assert choice.seconds <= 0.05 * (1 + 1e-9)
 
 

@@ -12,7 +12,7 @@ from fabolas.acquisition.entropy import Form
 from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
-from fabolas.strategies.decide import Choice, Position, Rules, most_improving
+from fabolas.strategies.decide import Choice, Position, Rules, most_improving, pool
 from fabolas.strategies.model_based import ModelBased, work_of
 from fabolas.surrogate import Spec
 
@@ -88,7 +88,7 @@ class ExpectedImprovement(OnAllData):
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
         """The most improving configuration."""
-        choice = most_improving(position, rng, check=False)
+        choice = most_improving(position, pool(position, rng), rng, check=False)
         assert choice is not None, "the cheapest configuration is always allowed"
         return choice, "improvement"
 

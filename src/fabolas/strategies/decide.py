@@ -125,17 +125,18 @@ class Position:
             allowed &= seconds <= self.affordable
         return self.rules.divisor(seconds, self.overhead), allowed
 
+    def may(self, points: Array, *, surely: bool) -> BoolArray:
+        """(m,) Which may be evaluated: as predicted, or even if they take as long as they may."""
+        if self.affordable is None:
+            return self.region.legal(points)
+        seconds = self.surrogate.seconds_at_most(points) if surely else self.surrogate.seconds(points)
+        return self.region.legal(points) & (seconds <= self.affordable)
+
     def allowing(self, points: Array) -> Position:
         """The same with enough left for the cheapest of the points (m, D): something can always be evaluated."""
         if self.affordable is None:
             return self
         return replace(self, affordable=max(self.affordable, float(self.surrogate.seconds(points).min())))
-
-    def surely_fit(self, points: Array) -> BoolArray:
-        """(m,) Which fit into what is left, even if they take as long as they may."""
-        if self.affordable is None:
-            return np.ones(len(points), dtype=np.bool_)
-        return self.surrogate.seconds_at_most(points) <= self.affordable
 
 
 @dataclass(frozen=True)
@@ -220,13 +221,17 @@ def _climb(value: Callable[[Array], Array], x: Array, region: Region) -> Array:
     return ascent.climb(value, x, np.where(fixed, x, 0.0), np.where(fixed, x, 1.0), CLIMB * region.d)
 
 
-def most_informative(position: Position, rng: np.random.Generator) -> Choice:
+def most_informative(position: Position, configurations: Array, rng: np.random.Generator) -> Choice:
     """The point of most expected information about the target's optimum for its price (Klein et al. 2017, eq. 7).
 
     Many candidates are screened by moments, then the best of them are counted and refined.
+
+    Args:
+        position: what is known.
+        configurations: (m, d) those that could be the best, a `pool`.
+        rng: where candidates are drawn from.
     """
     region, surrogate, effort, rules = position.region, position.surrogate, position.effort, position.rules
-    configurations = pool(position, rng)
     representers = Representers.of(surrogate.loss, _representers(position, configurations, rng))
     draws = Draws.of(representers, effort.samples, rng)
 
@@ -255,18 +260,20 @@ def most_informative(position: Position, rng: np.random.Generator) -> Choice:
     return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
 
 
-def most_improving(position: Position, rng: np.random.Generator, *, check: bool = True) -> Choice | None:
+def most_improving(
+    position: Position, configurations: Array, rng: np.random.Generator, *, check: bool = True
+) -> Choice | None:
     """The affordable configuration at the target of largest expected improvement on the best predicted one.
 
     Args:
         position: what is known.
+        configurations: (m, d) where to begin, a `pool`.
         rng: where candidates are drawn from.
         check: whether improvement counts for less where a measurement would tell little that is not known, and
             only what surely fits is affordable; if nothing does, there is no choice. Otherwise the cheapest is.
     """
     region, loss = position.region, position.surrogate.loss
-    start = pool(position, rng)
-    position = position if check else position.allowing(region.at_target(start))
+    position = position if check else position.allowing(region.at_target(configurations))
     at = loss.project(region.at_target(position.ranked[:10]))
     best = loss.mean(at).min(axis=1)  # (K,)
 
@@ -278,19 +285,22 @@ def most_improving(position: Position, rng: np.random.Generator, *, check: bool 
         if check:
             each += log_novelty(variance, loss.noise(points))
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-        allowed = position.prices(points)[1]
-        return np.where(allowed & position.surely_fit(points) if check else allowed, averaged, -np.inf)
+        return np.where(position.may(points, surely=check), averaged, -np.inf)
 
     def snap(x: Array) -> Array:
         return region.snap(region.at_target(x))[:, : region.d]
 
+    n = 2 * len(configurations)
     found = maximize.candidates(
-        value, start, snap, rng, evaluations=2 * len(start), rounds=3, choices=region.choices
+        value, configurations, snap, rng, evaluations=n, rounds=3, choices=region.choices
     )
     if check and found.value == -np.inf:
         return None
-    higher = snap(_climb(value, found.point, region)[None])
-    point = region.at_target(higher if float(value(higher)[0]) > found.value else found.point[None])
+    x = found.point[None]
+    if position.effort.counted:
+        higher = snap(_climb(value, found.point, region)[None])
+        x = higher if float(value(higher)[0]) > found.value else x
+    point = region.at_target(x)
     return Choice(point[0], float(position.surrogate.seconds(point)[0]), 0.0, Spare.none(point.shape[1]))
 
 

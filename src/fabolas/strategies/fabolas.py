@@ -12,7 +12,7 @@ from fabolas.gp.kernels import loss_basis, power_law_basis
 from fabolas.history import History, Suggestion
 from fabolas.outputs import Warp
 from fabolas.space import Space
-from fabolas.strategies.decide import Choice, Position, Rules, most_improving, most_informative
+from fabolas.strategies.decide import Choice, Position, Rules, most_improving, most_informative, pool
 from fabolas.strategies.model_based import ModelBased, work_of
 from fabolas.strategies.options import number, one_of
 from fabolas.surrogate import Lengths, Spec
@@ -95,11 +95,12 @@ class Fabolas(ModelBased):
     ) -> tuple[Choice, str]:
         """A check at the target if one is due, else the most informative point."""
         if self._check_is_due(position, history, pending):
-            check = most_improving(position, rng)
+            configurations = pool(position, rng)
+            check = most_improving(position, configurations, rng)
             if check is not None and position.effort.counted:
                 return check, "check"
             if check is not None:  # in a hurry the next ones are decided on too
-                return check.and_then(most_informative(position, rng)), "check"
+                return check.and_then(most_informative(position, configurations, rng)), "check"
         return super().decide(position, history, pending, rng)
 
     def _is_no_time_to_think(

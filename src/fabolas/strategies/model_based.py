@@ -25,6 +25,7 @@ from fabolas.strategies.decide import (
     Spare,
     most_improving,
     most_informative,
+    pool,
 )
 from fabolas.strategies.options import number, whole_number
 from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
@@ -124,10 +125,11 @@ class ModelBased:
         rng: np.random.Generator,
     ) -> tuple[Choice, str]:
         """The next point and what decided: most information for its price, or improvement if nothing informs."""
-        choice = most_informative(position, rng)
+        configurations = pool(position, rng)
+        choice = most_informative(position, configurations, rng)
         if choice.information > NIL or self.rules.form == "paper":
             return choice, "model"
-        improving = most_improving(position, rng)
+        improving = most_improving(position, configurations, rng)
         return (choice, "model") if improving is None else (improving, "improvement")
 
     # What all of them do.
