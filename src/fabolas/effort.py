@@ -49,7 +49,7 @@ class Effort:
             samples=between(64, 192),
             outcomes=3 if level < 0.5 else 5,
             pool=between(64, 240),
-            climbs=between(1, 4),
+            climbs=between(1, 2),
             screened=between(80, 600),
             counted=0 if level < 0.25 else between(3, 24),
             refined=between(2, 24),
