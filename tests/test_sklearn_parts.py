@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import fbeta_score, make_scorer, mean_absolute_error
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
@@ -143,19 +144,19 @@ class TestRows:
         return {"fit_time": 1.0, "score_time": 0.5, "test_scores": score, "fit_error": error}
 
     def test_the_score_is_the_mean_over_the_folds(self) -> None:
-        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)]).score("score") == 0.5
-        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})])
+        assert row_of({}, 9, 1.0, [self.fold(0.25), self.fold(0.75)], "score").score("score") == 0.5
+        several = row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 3.0})], "b")
         assert several.score("b") == 3.0
 
     def test_a_fold_that_failed_fails_the_candidate_whatever_its_score(self) -> None:
-        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")])
+        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(100.0, "Traceback")], "score")
         assert math.isnan(row.score("score"))
         assert row.error == "Traceback"
 
     def test_a_candidate_without_folds_gets_the_score_for_errors_of_each_metric(self) -> None:
         rows = [
             Row({}, 9, 4.0, (), "failed"),
-            row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2),
+            row_of({}, 9, 1.0, [self.fold({"a": 1.0, "b": 2.0})] * 2, "a"),
         ]
         folds = formattable(rows, 2, -1.0)
         assert len(folds) == 4
@@ -163,12 +164,18 @@ class TestRows:
         assert folds[1]["fit_time"] == 2.0
 
     def test_a_fold_that_failed_gets_the_score_for_errors_and_the_others_keep_theirs(self) -> None:
-        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan, "Traceback"), self.fold(0.0)])
+        row = row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan, "Traceback"), self.fold(0.0)], "score")
         assert [fold["test_scores"] for fold in formattable([row], 3, 0.0)] == [0.9, 0.0, 0.0]
 
     def test_what_could_not_be_scored_has_failed_and_a_score_of_nothing_has_not(self) -> None:
-        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan)]).error is not None
-        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(0.0)]).error is None
+        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(math.nan)], "score").error is not None
+        assert row_of({}, 9, 1.0, [self.fold(0.9), self.fold(0.0)], "score").error is None
+
+    def test_a_metric_that_nobody_searches_by_may_be_no_number(self) -> None:
+        row = row_of({}, 9, 1.0, [self.fold({"a": 0.5, "b": math.nan})], "a")
+        assert row.score("a") == 0.5
+        assert math.isnan(formattable([row], 1, -1.0)[0]["test_scores"]["b"])
+        assert row_of({}, 9, 1.0, [self.fold({"a": 0.5, "b": math.nan})], "b").error is not None
 
     def test_rows_at_full_size_rank_before_all_others_and_failed_ones_last(self) -> None:
         scores = [0.9, 0.5, 0.7, math.nan, 0.7, 0.99, math.nan]
@@ -280,6 +287,11 @@ class TestWords:
 
     def test_words_are_the_same_in_another_process(self) -> None:
         assert " at 0x" not in estimator_in_words(FunctionTransformer(lambda x: x), ())
+        assert estimator_in_words(FunctionTransformer(kw_args={"a": 1}), ()) == (
+            "FunctionTransformer(kw_args={'a': 1})"
+        )
+        words = CountVectorizer(vocabulary={"c", "a", "b"})
+        assert estimator_in_words(words, ()) == "CountVectorizer(vocabulary={'a', 'b', 'c'})"
         assert " at 0x" not in scoring_in_words(lambda estimator, X, y: 1.0)
 
     def test_scorings_are_told_apart(self) -> None:

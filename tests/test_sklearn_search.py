@@ -110,6 +110,15 @@ class TestAnswer:
             found = search(space={"C": np.logspace(-3, 3, 13).tolist()}, n_iter=13, random_state=seed)
             found.fit(X[:300], Y[:300])
             assert len({params["C"] for params in found.cv_results_["params"]}) == 13
+        few = search(space={"C": [0.1, 1.0, 10.0]}, n_iter=50).fit(X, Y)
+        runs = list(
+            zip(
+                [params["C"] for params in few.cv_results_["params"]],
+                few.cv_results_["n_samples"],
+                strict=True,
+            )
+        )
+        assert len(set(runs)) == len(runs)
 
     def test_a_finite_space_with_forbidden_clauses_ends_too(self) -> None:
         space = ConfigurationSpace({"C": [0.1, 1.0], "fit_intercept": [True, False]})
@@ -142,6 +151,10 @@ class TestAnswer:
             )
             > 1
         )
+
+    def test_the_last_ones_are_promising_and_not_what_is_left_of_the_design(self) -> None:
+        found = search(n_iter=6).fit(X, Y)
+        assert [trial.suggestion.origin for trial in found.trials_][4:] == ["request", "check"]
 
     def test_splits_may_come_from_a_generator(self) -> None:
         check(search(n_iter=4, cv=KFold(3).split(X)).fit(X, Y))

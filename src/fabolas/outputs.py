@@ -14,7 +14,9 @@ Warp = Literal["none", "log", "root", "excess"]
 
 HUGE = 1e100  # what a loss is held within, so that its square is still a number
 VERY_BAD = 3.0  # deviations above the worst loss that a map was fitted to
-DIVERGED = 5.0  # times as far above three quarters of the losses as the lowest is below them
+# How far above three quarters of the losses is far, in multiples of how far the lowest is below them. Trials gather
+# at the optimum, so that may be little; a logarithm knows that a factor of e is nothing to speak of.
+DIVERGED = {"log": (5.0, 1.0), "excess": (5.0, 1.0), "root": (20.0, 0.0), "none": (20.0, 0.0)}
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Output:
         warped = _warped(y, warp, shift, floor)
         # A diverged training is very bad and no more. It must not leave all others without a spread,
         lowest, most = float(warped.min()), float(np.quantile(warped, 0.75))
-        most += DIVERGED * (most - lowest) if most > lowest else np.inf
+        times, least = DIVERGED[warp]
+        most += times * max(most - lowest, least) or np.inf
         warped = np.minimum(warped, most)
         centre, scale = float(warped.mean()), float(warped.std())
         # (a constant has none, and is one if that is below the rounding error of its own size)

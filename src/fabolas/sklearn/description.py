@@ -27,6 +27,8 @@ def _words(value: Any, searched: Collection[str], prefix: str) -> str:
     """A parameter's value; those of what it contains are called `prefix`, two underscores and their name."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(_words(each, searched, prefix) for each in value)}]"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_plain, value)))}}}"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return _plain(value)
     given, defaults = value.get_params(deep=False), inspect.signature(type(value)).parameters
@@ -54,4 +56,4 @@ def _parts(value: Any, searched: Collection[str], prefix: str, full: str) -> str
 
 
 def _plain(value: Any) -> str:
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))

@@ -48,7 +48,7 @@ class Evaluation:
             # The first call also starts the workers, which is nothing that a trial costs.
             seconds = min(seconds, sum(fold["fit_time"] + fold["score_time"] for fold in folds))
         self.results = results
-        return row_of(params, size, seconds, folds)
+        return row_of(params, size, seconds, folds, self._prepared.loss.metric)
 
 
 @contextmanager

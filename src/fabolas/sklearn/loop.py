@@ -64,6 +64,10 @@ class _Step:
     full: float = 0.0
 
 
+class _Enough(Exception):  # noqa: N818 - an end, not an error
+    """No further trial can change the answer."""
+
+
 class Loop:
     """Asks, evaluates, tells, until the budget is used up.
 
@@ -159,7 +163,11 @@ class Loop:
         if over:
             return self._at_least_one()
         if self._budget.trials is not None and self._budget.trials <= _FINALISTS:
-            return self._anywhere(self._full)  # so few candidates are of use only on all the rows
+            # So few candidates are of use only on all the rows.
+            config = self._any(self._full)
+            known = self._study.history.complete.any()
+            late = known and float(self._forecast(config, self._full).seconds_at_most[0]) > seconds
+            return None if late else self._study.request(config)
         final = self._ending.verify and self._is_final(seconds, trials)
         if final:
             # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
@@ -171,30 +179,54 @@ class Loop:
 
     def _ask(self, seconds: float, final: bool) -> Suggestion | None:
         """What the study suggests, or in its place what was not run yet; None if nothing can change the answer."""
-        study = self._study
-        suggestion = study.ask(remaining=None if math.isinf(seconds) else seconds, queued=True)
-        if final and self._size(suggestion) < self._full and not self._must_verify():
-            # The answer is one of those on all the rows: if no more of these fit, nothing can change it.
-            study.withdraw(suggestion)
-            fits = float(self._forecast(suggestion.config, self._full).seconds_at_most[0]) <= seconds
-            return study.request(suggestion.config) if fits else None
-        other = self._instead(suggestion)
-        if other is not None:
-            study.withdraw(suggestion)
-            return study.request(other, suggestion.fidelity)
-        study.start(suggestion)
-        return suggestion
-
-    def _instead(self, suggestion: Suggestion) -> dict[str, Any] | None:
-        """Of a finite space the nearest configuration that was not run on as many rows, if this one was.
-
-        The folds are fixed, so a second run would tell nothing. None if it was not, or all of them were.
-        """
-        d, left = self._study.space.dim, self._untried(suggestion.point)
-        if left is None or not len(left) or (left == suggestion.point[:d]).all(axis=1).any():
+        try:
+            return self._study.ask(
+                remaining=None if math.isinf(seconds) else seconds,
+                revise=lambda point: self._revised(point, seconds, final),
+            )
+        except _Enough:
             return None
-        nearest = left[int(np.argmin(np.abs(left - suggestion.point[:d]).sum(axis=1)))]
-        return self._study.space.decode(np.append(nearest, suggestion.point[d:]))[0]
+
+    def _revised(self, point: Array, seconds: float, final: bool) -> Array:
+        """The point, or in a finite space one that was not run on as many rows: the folds are the same each time.
+
+        Raises:
+            _Enough: If no further run on all the rows surely fits, and the answer is one of those there are.
+        """
+        d = self._study.space.dim
+        if final and not self._is_full(point) and not self._must_verify():
+            raise _Enough
+        left = self._untried(point)
+        if left is None or (left == point[:d]).all(axis=1).any():
+            return point
+        other = self._untried_that_fits(point, seconds)
+        while other is None and not self._is_full(point):  # all of them were: on more rows
+            config, sizes = self._study.space.decode(point)
+            twice = {name: min(2 * int(rows), self._full) for name, rows in sizes.items()}
+            point = self._study.space.encode(config, twice)
+            other = self._untried_that_fits(point, seconds)
+        if other is None and not self._must_verify():
+            raise _Enough
+        return point if other is None else other
+
+    def _untried_that_fits(self, point: Array, seconds: float) -> Array | None:
+        """Of those not run on as many rows as the point, the one of lowest predicted loss that can be afforded."""
+        left = self._untried(point)
+        if left is None or not len(left):
+            return None
+        others = np.column_stack([left, np.tile(point[self._study.space.dim :], (len(left), 1))])
+        if not self._study.history.complete.any():
+            return np.asarray(others[0])
+        forecast = self._forecast_of(others)
+        fits = (forecast.seconds_at_most if self._is_full(point) else forecast.seconds) <= seconds
+        return (
+            np.asarray(others[int(np.argmin(np.where(fits, forecast.losses, np.inf)))])
+            if fits.any()
+            else None
+        )
+
+    def _is_full(self, point: Array) -> bool:
+        return bool((point[self._study.space.dim :] == 1.0).all())
 
     def _untried(self, point: Array) -> Array | None:
         """(m, d) The configurations of a finite space that were not run on as many rows as the point; else None."""
@@ -251,17 +283,19 @@ class Loop:
         failures = int(self._study.history.failed.sum())
         fidelities = self._study.space.fidelities.values()
         smallest = min((fidelity.low for fidelity in fidelities), default=self._full)
-        return self._anywhere(min(round(smallest * 2.0 ** min(failures, 64)), self._full))
+        size = min(round(smallest * 2.0 ** min(failures, 64)), self._full)
+        return self._study.request(self._any(size), self._fidelity(size))
 
-    def _anywhere(self, size: int) -> Suggestion:
-        """Any candidate on so many rows, another one each time."""
-        space, trials = self._study.space, len(self._study.trials)
-        rng = np.random.default_rng([self._study.seed, trials])
-        point = np.append(space.spread(1, rng)[0], np.ones(space.n_fidelities))
+    def _any(self, size: int) -> dict[str, Any]:
+        """Any candidate, another one each time; of a finite space one that was not run on so many rows."""
+        space = self._study.space
+        rng = np.random.default_rng([self._study.seed, len(self._study.trials)])
+        config, _ = space.decode(np.append(space.spread(1, rng)[0], np.ones(space.n_fidelities)))
+        point = space.encode(config, self._fidelity(size))
         left = self._untried(point)
         if left is not None and len(left):
             point[: space.dim] = rng.choice(left)
-        return self._study.request(space.decode(point)[0], self._fidelity(size))
+        return space.decode(point)[0]
 
     def _left(self) -> tuple[float, float]:
         """Seconds, less the last training's, and trials of the budget; infinite where there is no limit."""
@@ -358,9 +392,11 @@ class Loop:
 
     def _forecast(self, config: dict[str, Any], size: int) -> Forecast:
         """What is expected of a run on so many rows."""
+        return self._forecast_of(self._study.space.encode(config, self._fidelity(size))[None])
+
+    def _forecast_of(self, points: Array) -> Forecast:
         study = self._study
-        point = study.space.encode(config, self._fidelity(size))
-        return cast(ModelBased, study.strategy).forecast(study.history, point[None])
+        return cast(ModelBased, study.strategy).forecast(study.history, points)
 
     def _fidelity(self, size: int) -> dict[str, int]:
         return dict.fromkeys(self._study.space.fidelities, size)

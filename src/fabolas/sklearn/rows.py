@@ -50,11 +50,11 @@ class Row:
         return cls(trial.config, size, trial.cost, tuple(trial.info.get("folds", ())), trial.error)
 
 
-def row_of(params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold]) -> Row:
-    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted or scored."""
+def row_of(params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fold], metric: str) -> Row:
+    """The row of folds as scikit-learn gives them: failed if a single one could not be fitted, or has no score."""
     error = next((fold["fit_error"] for fold in folds if fold["fit_error"] is not None), None)
-    if error is None and any(math.isnan(score) for fold in folds for score in _scores(fold["test_scores"])):
-        error = "its score in a fold is not a number: it could not be scored there"
+    if error is None and any(math.isnan(_metric(fold["test_scores"], metric)) for fold in folds):
+        error = f"its {metric} in a fold is not a number: it could not be scored there"
     return Row(params, size, seconds, tuple(folds), error)
 
 
@@ -69,9 +69,11 @@ def formattable(rows: Sequence[Row], n_splits: int, error_score: float) -> list[
             **{key: _blank(example[key]) for key in _SCORES if key in example},
         }
         kept = [_kept(fold) for fold in row.folds] or [empty] * n_splits
+        value = (
+            math.nan if row.error is None else error_score
+        )  # what was not a number without an error stays so
         folds += [
-            {**fold, **{key: _filled(fold[key], error_score) for key in _SCORES if key in fold}}
-            for fold in kept
+            {**fold, **{key: _filled(fold[key], value) for key in _SCORES if key in fold}} for fold in kept
         ]
     return folds
 
@@ -97,10 +99,6 @@ def _metric(scores: Any, metric: str) -> float:
     if not isinstance(scores, Mapping):
         return float(scores)
     return float(scores[metric] if metric in scores else next(iter(scores.values())))
-
-
-def _scores(scores: Any) -> list[Any]:
-    return list(scores.values()) if isinstance(scores, Mapping) else [scores]
 
 
 def _blank(scores: Any) -> Any:

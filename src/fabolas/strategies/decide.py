@@ -192,11 +192,8 @@ def pool(position: Position, rng: np.random.Generator) -> Array:
     region, ranked, n = position.region, position.ranked, position.effort.pool
     some = np.concatenate([ranked[: n // 4], region.spread(n // 4, rng)])
     predicted = _predicted(position, some)
-    near = [
-        neighbourhood(centres, n // 4, NEARBY, region.choices, rng)
-        for centres in (ranked[:5], predicted)
-        if len(centres)
-    ]
+    centres = [c for c in (ranked[:5], predicted) if len(c)]
+    near = [neighbourhood(c, n // 2 // len(centres), NEARBY, region.choices, rng) for c in centres]
     points = region.snap(region.at_target(np.concatenate([some, predicted, *near])))
     return np.unique(points[region.legal(points)], axis=0)[:, : region.d]
 

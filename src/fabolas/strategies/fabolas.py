@@ -86,6 +86,10 @@ class Fabolas(ModelBased):
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
         self.checks = checks
 
+    def design_is_over(self, history: History) -> bool:
+        """Whether every trial is to be a check, and there is something to improve on."""
+        return bool(np.isinf(self.checks) and history.complete.any())
+
     def decide(
         self,
         position: Position,
@@ -112,8 +116,10 @@ class Fabolas(ModelBased):
     def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
         if self.checks <= 0:
             return False
-        last = max((i for i, t in enumerate(history.trials) if self._is_check(t.suggestion)), default=-1)
-        spent = float(np.sum(history.costs[last + 1 :] + history.thinking[last + 1 :]))
+        last = max((trial.id for trial in history.trials if self._is_check(trial.suggestion)), default=-1)
+        # With several workers others end while a check is under way: what counts is who was suggested after it.
+        since = np.array([trial.id > last for trial in history.trials])
+        spent = float(np.sum((history.costs + history.thinking)[since]))
         # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
         best = position.region.at_target(position.ranked[:1])
         price = float(position.surrogate.seconds_at_most(best)[0])

@@ -105,6 +105,10 @@ class ModelBased:
         """The first k points (k, D)."""
         return design.initial(self.space, k, rng)
 
+    def design_is_over(self, history: History) -> bool:
+        """Whether to leave out the rest of the design."""
+        return False
+
     def draw_fidelities(self, n: int, rng: np.random.Generator) -> Array:
         """Fidelities (n, f) to consider: anywhere, and often at an end, each of its own and all of the same."""
         u = np.clip(1.4 * rng.random((n, self.space.n_fidelities)) - 0.2, 0.0, 1.0)
@@ -146,7 +150,7 @@ class ModelBased:
         if self._design is None:
             self._design = self.draw_design(self.initial, rng)
         begun = len(history) + len(pending)
-        if begun < len(self._design):
+        if begun < len(self._design) and not self.design_is_over(history):
             return Proposal(self._design[begun], "design", effort=0.0)
         if not history.complete.any():  # nothing is known but what fails: keep looking
             return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)

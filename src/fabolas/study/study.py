@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fabolas._types import Array
 from fabolas.budget import Allowance
 from fabolas.execution import RESOLUTION, Ended, Event, Started
 from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
@@ -133,7 +134,13 @@ class Study:
         """
         return self.history.elapsed + self._pending.thinking
 
-    def ask(self, *, remaining: float | None = None, queued: bool = False) -> Suggestion:
+    def ask(
+        self,
+        *,
+        remaining: float | None = None,
+        queued: bool = False,
+        revise: Callable[[Array], Array] | None = None,
+    ) -> Suggestion:
         """The next configuration to evaluate, and at which fidelity.
 
         A suggestion that nobody had begun with when the study was last closed, or its process died, comes first.
@@ -142,6 +149,7 @@ class Study:
             remaining: Seconds of a time budget that are left, None without one; to be reproducible it must
                 follow from the record (a budget less ``study.spent``).
             queued: Whether nobody begins with it yet; ``start`` then says when somebody does.
+            revise: Gives the point to take, having seen the strategy's; if it raises, nothing was suggested.
         """
         self._check_open()
         again = self._pending.next_waiting()
@@ -153,6 +161,8 @@ class Study:
 
         def decide() -> Proposal:
             proposal = self.strategy.suggest(self.history, self.pending, rng, remaining=remaining)
+            if revise is not None:
+                proposal = replace(proposal, point=revise(proposal.point))
             waiting = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
             return replace(proposal, point=apart(self.space, proposal.point, waiting, rng))
 
