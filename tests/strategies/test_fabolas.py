@@ -131,7 +131,7 @@ def test_checks_at_the_target_come_as_often_as_they_cost() -> None:
 def test_information_at_the_target_does_not_put_off_a_check() -> None:
     # Without a smaller size everything is at the target: what is measured for information, and what to improve.
     with Study(
-        Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}), seed=0, overhead=0.001, effort=0.0
+        Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}), seed=0, overhead=0.1, effort=0.0
     ) as study:
         for _ in range(16):
             s = study.ask()
@@ -139,6 +139,22 @@ def test_information_at_the_target_does_not_put_off_a_check() -> None:
         decided = [t.suggestion.origin for t in study.trials if t.suggestion.origin != "design"]
     assert decided.count("check") >= len(decided) // 2 - 1
     assert "model" in decided
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+def test_with_several_workers_checks_have_about_as_much_of_their_time(workers: int) -> None:
+    space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)})
+    with Study(space, seed=0, overhead=0.001, effort=0.0) as study:
+        for _ in range(60):  # the oldest ends whenever all workers have something to do
+            study.ask()
+            if len(study.pending) == workers:
+                first = study.pending[0]
+                study.tell(first, float(0.05 + np.sum((first.point - 0.4) ** 2)), cost=1.0)
+        decided = [
+            t.suggestion.origin for t in study.trials if t.suggestion.origin not in ("design", "spare")
+        ]
+        spare = [t.suggestion.origin for t in study.trials].count("spare")
+    assert 0.35 < decided.count("check") / (len(decided) + spare) < 0.65
 
 
 def test_with_infinitely_many_checks_every_trial_is_one_that_fits_into_what_is_left() -> None:
@@ -201,7 +217,10 @@ def test_what_failed_at_the_target_is_not_the_incumbent_while_there_is_another()
         assert second is not None
         assert second.config != best.config
         study.tell(study.request(best.config), 0.04, cost=1.0)  # it was the machine's fault
-        assert study.incumbent().config == best.config  # type: ignore[union-attr]
+        redeemed = study.incumbent()
+        assert redeemed is not None
+        assert redeemed.config == best.config
+        assert redeemed.loss == pytest.approx(0.04, rel=0.25)
 
 
 VARIANTS: list[dict[str, object]] = [

@@ -338,15 +338,26 @@ class ModelBased:
             K = Effort.at(0.0, len(history)).K
             rng = np.random.default_rng(len(history))
             return surrogate.fit(self.spec, _data(history), None, 0, K, rng)[0]
-        if self._fitted is None:
-            self._fitted = surrogate.build(self.spec, _data(history, slice(self._seen)), self._samples)
-        if self._seen == len(history) or history.lost[self._seen :].all():
-            return self._fitted
-        return self._fitted.given(_data(history, slice(self._seen, None)))
+        seen = _data(history, slice(self._seen))
+        # A failure that was redeemed since, by a success at the same point, is taken back.
+        if self._fitted is None or len(self._fitted.loss.points) != len(seen.points):
+            self._fitted = surrogate.build(self.spec, seen, self._samples)
+        new = _data(history, slice(self._seen, None))
+        return self._fitted.given(new) if len(new.points) else self._fitted
 
 
 def _data(history: History, which: slice = slice(None)) -> Data:
     kept = np.zeros(len(history), dtype=np.bool_)
     kept[which] = True
-    kept &= ~history.lost  # what nobody waited for says nothing
+    kept &= ~history.lost & ~_redeemed(history)  # what nobody waited for says nothing
     return Data(history.points[kept], history.losses[kept], history.costs[kept], history.failed[kept])
+
+
+def _redeemed(history: History) -> BoolArray:
+    """(n,) Failures at a point where another trial was complete: it was not the point's fault."""
+    redeemed = np.zeros(len(history), dtype=np.bool_)
+    failed = np.flatnonzero(history.failed)
+    if len(failed) and history.complete.any():
+        same = (history.points[failed, None] == history.points[None, history.complete]).all(axis=2)
+        redeemed[failed] = same.any(axis=1)
+    return redeemed
