@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Study
+from fabolas.gp.kernels import between
 from fabolas.outputs import Output
 from fabolas.surrogate import Data, Spec, Surrogate, Work, build, fit
 
@@ -57,7 +58,7 @@ def test_all_configurations_share_what_bends_the_curve_of_costs() -> None:
     rng = np.random.default_rng(3)
     points, others = rng.random((2, 6, 2))
     theta = rng.normal(size=(1, len(together.priors)))
-    common = together.between(points, others)(theta) - apart.between(points, others)(theta[:, :-1])
+    common = between(together, points, others)(theta) - between(apart, points, others)(theta[:, :-1])
     walk = np.exp(theta[0, -1]) * (1.0 - np.maximum(points[:, None, 1], others[None, :, 1]))
     np.testing.assert_allclose(common[0], walk, rtol=1e-10)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -136,8 +137,8 @@ def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) 
     def features(points: Array) -> Array:
         blocks = [np.ones((len(points), 1))]
         for column, slope in zip(columns, slopes, strict=True):
-            phi = basis(points[:, column])[:, 1:]
-            blocks += [slope * 0.5 ** (power - 1) * phi**power for power in (1, 2, 3, 4)]
+            half = 0.5 * basis(points[:, column])[:, 1:]
+            blocks += accumulate([2.0 * slope * half, half, half, half], np.multiply)  # the powers of phi
         return np.concatenate(blocks, axis=1)
 
     return features

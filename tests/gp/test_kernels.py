@@ -14,6 +14,7 @@ from fabolas.gp.kernels import (
     Kernel,
     Matern52,
     Trend,
+    between,
     loss_basis,
     power_law_basis,
 )
@@ -48,7 +49,7 @@ def test_gram_matrices_are_positive_semi_definite(name: str, seed: int) -> None:
     P[5] = P[3]
     P[7, 2] = 1.0
     theta = priors.sample(kernel.priors, rng, 4) if kernel.priors else np.empty((4, 0))
-    gram = np.broadcast_to(kernel.between(P, P)(theta), (4, 12, 12))
+    gram = np.broadcast_to(between(kernel, P, P)(theta), (4, 12, 12))
     np.testing.assert_allclose(gram, np.swapaxes(gram, 1, 2), rtol=1e-12)
     smallest = np.linalg.eigvalsh(gram)[:, 0]
     assert (smallest >= -1e-10 * np.trace(gram, axis1=1, axis2=2)).all()
@@ -58,7 +59,7 @@ def test_gram_matrices_are_positive_semi_definite(name: str, seed: int) -> None:
 def test_the_diagonal_is_the_gram_matrix_diagonal(name: str) -> None:
     kernel, P = KERNELS[name], points(9)
     theta = priors.sample(kernel.priors, RNG, 3) if kernel.priors else np.empty((3, 0))
-    gram = np.broadcast_to(kernel.between(P, P)(theta), (3, 9, 9))
+    gram = np.broadcast_to(between(kernel, P, P)(theta), (3, 9, 9))
     np.testing.assert_allclose(kernel.diagonal(theta, P), np.diagonal(gram, axis1=1, axis2=2), rtol=1e-12)
 
 
@@ -66,7 +67,7 @@ def test_the_diagonal_is_the_gram_matrix_diagonal(name: str) -> None:
 def test_a_batch_of_hyperparameters_equals_one_by_one(name: str) -> None:
     kernel, A, B = KERNELS[name], points(5, 1), points(4, 2)
     theta = priors.sample(kernel.priors, RNG, 3) if kernel.priors else np.empty((3, 0))
-    evaluate = kernel.between(A, B)
+    evaluate = between(kernel, A, B)
     batch = np.broadcast_to(evaluate(theta), (3, 5, 4)).copy()
     for k in range(3):
         np.testing.assert_allclose(
@@ -77,10 +78,20 @@ def test_a_batch_of_hyperparameters_equals_one_by_one(name: str) -> None:
     )  # nothing was overwritten
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_pairs_are_entries_of_the_matrix(name: str) -> None:
+    kernel, A, B = KERNELS[name], points(5, 1), points(4, 2)
+    theta = priors.sample(kernel.priors, RNG, 3) if kernel.priors else np.empty((3, 0))
+    rows, columns = np.array([0, 4, 2, 2, 1, 3]), np.array([3, 0, 1, 1, 2, 3])
+    matrix = np.broadcast_to(between(kernel, A, B)(theta), (3, 5, 4))
+    each = np.broadcast_to(kernel.pairs(A[rows], B[columns])(theta), (3, 6))
+    np.testing.assert_allclose(each, matrix[:, rows, columns], rtol=1e-12)
+
+
 def test_matern_is_scikit_learns() -> None:
     A, B = points(6, 1)[:, :2], points(5, 2)[:, :2]
     lengths = np.array([0.3, 1.7])
-    ours = Matern52((0, 0)).between(A, B)(np.log(lengths)[None])[0]
+    ours = between(Matern52((0, 0)), A, B)(np.log(lengths)[None])[0]
     np.testing.assert_allclose(ours, Matern(lengths, nu=2.5)(A, B), rtol=1e-12)
 
 
@@ -90,12 +101,12 @@ def test_matern_has_the_papers_formula() -> None:
     d = np.sqrt(np.sum(lam * (a - b) ** 2))
     expected = (1 + np.sqrt(5) * d + 5 / 3 * d**2) * np.exp(-np.sqrt(5) * d)
     theta = np.log(1 / np.sqrt(lam))[None]
-    assert Matern52((0, 0)).between(a[None], b[None])(theta)[0, 0, 0] == pytest.approx(expected, rel=1e-12)
+    assert between(Matern52((0, 0)), a[None], b[None])(theta)[0, 0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_categories_are_equal_or_not_whatever_their_order() -> None:
     P = np.array([[1 / 6], [3 / 6], [5 / 6]])
-    gram = Matern52((3,)).between(P, P)(np.log([[0.7]]))[0]
+    gram = between(Matern52((3,)), P, P)(np.log([[0.7]]))[0]
     off = gram[~np.eye(3, dtype=bool)]
     np.testing.assert_allclose(off, off[0])
     np.testing.assert_allclose(off[0], Matern(0.7, nu=2.5)([[0.0]], [[1.0]])[0, 0])
@@ -112,7 +123,7 @@ def test_equation_6_is_matern_times_the_quadratic_form() -> None:
             quadratic = np.array([1, (1 - a[2]) ** 2]) @ L @ L.T @ np.array([1, (1 - b[2]) ** 2])
             matern = Matern([0.4, 0.8], nu=2.5)(a[None, :2], b[None, :2])[0, 0]
             expected[i, j] = np.exp(0.3) * matern * quadratic
-    np.testing.assert_allclose(EQ6.between(A, B)(theta)[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(between(EQ6, A, B)(theta)[0], expected, rtol=1e-12)
 
 
 def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -> None:
@@ -127,7 +138,7 @@ def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -
 
 def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
     u = np.array([[0.1], [0.4], [0.4], [1.0]])
-    gram = Drift((0,)).between(u, u)(np.log([[2.0]]))[0]
+    gram = between(Drift((0,)), u, u)(np.log([[2.0]]))[0]
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 21)  # walk backwards from u = 1
     walks = np.concatenate(

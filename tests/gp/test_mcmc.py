@@ -3,6 +3,7 @@
 import numpy as np
 
 from fabolas.gp import mcmc, priors
+from fabolas.gp.kernels import between
 from fabolas.gp.priors import Normal, Uniform
 from fabolas.surrogate import Spec
 
@@ -66,7 +67,7 @@ def test_the_hyperparameters_of_a_gp_are_found_again() -> None:
     truth = np.array([[np.log(0.3), np.log(1.5), 0.0, 0.3, -1.0, -4.0, np.log(0.01)]])
     P = rng.random((80, 3))
     kernel_theta, noise_theta = model.split(truth)
-    gram = model.kernel.between(P, P)(kernel_theta)[0] + np.diag(model.noise.variance(noise_theta, P)[0])
+    gram = between(model.kernel, P, P)(kernel_theta)[0] + np.diag(model.noise.variance(noise_theta, P)[0])
     y = np.linalg.cholesky(gram) @ rng.normal(size=80)
     f = model.log_density(P, y)
     walkers = mcmc.sample(f, mcmc.start(f, model.priors, 24, rng), 150, rng)

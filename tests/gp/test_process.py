@@ -7,7 +7,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from fabolas.gp import priors
-from fabolas.gp.kernels import Amplitude, Matern52
+from fabolas.gp.kernels import Amplitude, Matern52, between
 from fabolas.gp.process import NOISE_FLOOR, Model, Noise, Posterior, cholesky, try_cholesky
 from fabolas.surrogate import Spec
 
@@ -69,7 +69,7 @@ def test_the_evidence_is_the_density_of_a_multivariate_normal() -> None:
     P, y = data(12)
     theta = thetas(MODEL, 5)
     kernel_theta, noise_theta = MODEL.split(theta)
-    gram = MODEL.kernel.between(P, P)(kernel_theta)
+    gram = between(MODEL.kernel, P, P)(kernel_theta)
     noise = MODEL.noise.variance(noise_theta, P)
     prior = priors.log_density(MODEL.priors, theta)
     ours = MODEL.log_density(P, y)(theta)

@@ -6,6 +6,7 @@ import pytest
 import fabolas
 from fabolas import Float, Space, Study
 from fabolas._types import Array
+from fabolas.gp.kernels import between
 from fabolas.strategies import make
 from fabolas.strategies.decide import Rules
 from fabolas.strategies.mtbo import Mtbo, one_hot, tasks
@@ -90,7 +91,7 @@ def test_the_task_kernel_is_the_cholesky_factor_times_its_transpose_times_matern
     points = np.concatenate([x, strategy.tasks[task]], axis=1)
     r = np.sqrt(5 * np.sum(((x[:, None] - x[None]) / np.exp(length)) ** 2, axis=2))
     expected = 1.7 * (1 + r + r**2 / 3) * np.exp(-r) * (L @ L.T)[np.ix_(task, task)]
-    np.testing.assert_allclose(kernel.between(points, points)(theta)[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(between(kernel, points, points)(theta)[0], expected, rtol=1e-12)
 
 
 def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_centred() -> None:
@@ -101,8 +102,8 @@ def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_c
     theta = np.column_stack([prior.sample(rng, 4000) for prior in model.priors])
     theta = theta[:, :-1]  # the noise's
     one = np.concatenate([np.full((3, 2), 0.5), strategy.tasks], axis=1)
-    offset = model.kernel.between(one, one)(theta)[:, 0, 0] - np.exp(theta[:, 2])  # what the trend adds
-    S = model.kernel.between(one, one)(theta) - 1.0
+    offset = between(model.kernel, one, one)(theta)[:, 0, 0] - np.exp(theta[:, 2])  # what the trend adds
+    S = between(model.kernel, one, one)(theta) - 1.0
     S[:, [1, 2], [1, 2]] -= 4.0 * (1 + 1 / 4 + 1 / 16 + 1 / 64)  # the trend's own of each auxiliary task
     np.testing.assert_allclose(offset, 1.0)
     correlation = S[:, 0, 1] / np.sqrt(S[:, 0, 0] * S[:, 1, 1])

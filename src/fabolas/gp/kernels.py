@@ -1,9 +1,9 @@
 """Kernels as values that are multiplied and added; each is evaluated for K hyperparameter samples at once.
 
 Notation: a point is a row of the cube, configuration `x` first, then the fidelities `u` (u = 1 is the target).
-theta is (K, p): one row a hyperparameter sample, one column a sampled coordinate. `between(A, B)` computes what
-does not depend on theta (distances, basis functions) once and returns a function theta -> (K, a, b), which MCMC
-then calls many times.
+theta is (K, p): one row a hyperparameter sample, one column a sampled coordinate. `pairs(A, B)` takes points that
+broadcast against each other, (..., D) each, computes what does not depend on theta (distances, basis functions)
+once and returns a function theta -> (K, ...), which MCMC then calls many times.
 
     eq6 = Amplitude() * Matern52(choices) * FiniteRank(column=d, basis=loss_basis)
 """
@@ -18,10 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
-from fabolas._types import Array
+from fabolas._types import Array, IntArray
 from fabolas.gp.priors import Normal, Prior, Uniform
 
-# theta (K, p) -> (K, a, b), a fresh array; or something of another shape that broadcasts to it
+# theta (K, p) -> (K, ...), a fresh array; or something of another shape that broadcasts to it
 Evaluate = Callable[[Array], Array]
 Basis = Callable[[Array], Array]  # u (n,) -> phi(u) (n, m)
 
@@ -32,9 +32,14 @@ class Kernel(Protocol):
     @property
     def priors(self) -> tuple[Prior, ...]: ...
 
-    def between(self, A: Array, B: Array) -> Evaluate: ...
+    def pairs(self, A: Array, B: Array) -> Evaluate: ...
 
     def diagonal(self, theta: Array, A: Array) -> Array: ...
+
+
+def between(kernel: Kernel, A: Array, B: Array) -> Evaluate:
+    """theta -> (K, a, b), or what broadcasts to it: each row of A (a, D) with each row of B (b, D)."""
+    return kernel.pairs(A[:, None], B[None])
 
 
 class _Composable:
@@ -48,72 +53,70 @@ class _Composable:
 
 
 @dataclass(frozen=True)
-class Product(_Composable):
-    """k1 * k2 * ...: hyperparameters are concatenated in order."""
+class _Combined(_Composable):
+    """Several kernels made one; their hyperparameters are concatenated in order."""
 
     parts: tuple[Kernel, ...]
 
     @cached_property
     def priors(self) -> tuple[Prior, ...]:
-        return _priors(self.parts)
+        return tuple(prior for part in self.parts for prior in part.priors)
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        return _combine(self.parts, A, B, np.multiply)
+    @cached_property
+    def _columns(self) -> list[slice]:
+        """Where each part's hyperparameters are among all of them."""
+        ends = list(accumulate(len(part.priors) for part in self.parts))
+        return [slice(i, j) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
 
-    def diagonal(self, theta: Array, A: Array) -> Array:
-        product: Array = np.prod([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
-        return product
+    def _combine(self, A: Array, B: Array, operation: np.ufunc) -> Evaluate:
+        evaluators = list(zip([part.pairs(A, B) for part in self.parts], self._columns, strict=True))
+        shape = _shape(A, B)
+
+        def evaluate(theta: Array) -> Array:
+            values = [f(theta[:, columns]) for f, columns in evaluators]
+            full = next((v for v in values if v.shape == (len(theta), *shape)), None)
+            if full is None:
+                full = np.broadcast_to(values[0], (len(theta), *shape)).copy()
+                values = values[1:]
+            else:
+                values = [v for v in values if v is not full]
+            for value in values:
+                operation(full, value, out=full)  # in place: these arrays are the bulk of the memory traffic
+            return full
+
+        return evaluate
+
+    def _diagonals(self, theta: Array, A: Array) -> list[Array]:
+        return [
+            k.diagonal(theta[:, columns], A) for k, columns in zip(self.parts, self._columns, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
-class Sum(_Composable):
-    """k1 + k2 + ...: hyperparameters are concatenated in order."""
+class Product(_Combined):
+    """k1 * k2 * ..."""
 
-    parts: tuple[Kernel, ...]
-
-    @cached_property
-    def priors(self) -> tuple[Prior, ...]:
-        return _priors(self.parts)
-
-    def between(self, A: Array, B: Array) -> Evaluate:
-        return _combine(self.parts, A, B, np.add)
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        return self._combine(A, B, np.multiply)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        total: Array = np.sum([k.diagonal(t, A) for k, t in _slices(self.parts, theta)], axis=0)
-        return total
+        return np.asarray(np.prod(self._diagonals(theta, A), axis=0))
 
 
-def _priors(parts: tuple[Kernel, ...]) -> tuple[Prior, ...]:
-    return tuple(prior for part in parts for prior in part.priors)
+@dataclass(frozen=True)
+class Sum(_Combined):
+    """k1 + k2 + ..."""
+
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        return self._combine(A, B, np.add)
+
+    def diagonal(self, theta: Array, A: Array) -> Array:
+        return np.asarray(np.sum(self._diagonals(theta, A), axis=0))
 
 
-def _bounds(parts: tuple[Kernel, ...]) -> list[tuple[int, int]]:
-    """Where each part's hyperparameters begin and end among all of them."""
-    ends = list(accumulate(len(part.priors) for part in parts))
-    return list(zip([0, *ends[:-1]], ends, strict=True))
-
-
-def _slices(parts: tuple[Kernel, ...], theta: Array) -> list[tuple[Kernel, Array]]:
-    return [(part, theta[:, i:j]) for part, (i, j) in zip(parts, _bounds(parts), strict=True)]
-
-
-def _combine(parts: tuple[Kernel, ...], A: Array, B: Array, operation: np.ufunc) -> Evaluate:
-    evaluators = list(zip([part.between(A, B) for part in parts], _bounds(parts), strict=True))
-    shape = (len(A), len(B))
-
-    def evaluate(theta: Array) -> Array:
-        values = [f(theta[:, i:j]) for f, (i, j) in evaluators]
-        full = next((v for v in values if v.shape == (len(theta), *shape)), None)
-        if full is None:
-            full = np.broadcast_to(values[0], (len(theta), *shape)).copy()
-            values = values[1:]
-        else:
-            values = [v for v in values if v is not full]
-        for value in values:
-            operation(full, value, out=full)  # in place: these arrays are the bulk of the memory traffic
-        return full
-
-    return evaluate
+def _shape(A: Array, B: Array) -> tuple[int, ...]:
+    """That of the pairs of points."""
+    return np.broadcast(A[..., 0], B[..., 0]).shape
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,9 @@ class Amplitude(_Composable):
     def priors(self) -> tuple[Prior, ...]:
         return (self.prior,)
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        return lambda theta: np.exp(theta)[:, :, None]
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        rest = (1,) * len(_shape(A, B))
+        return lambda theta: np.exp(theta).reshape(-1, *rest)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         return np.broadcast_to(np.exp(theta), (len(theta), len(A)))
@@ -164,19 +168,20 @@ class Matern52(_Composable):
     def priors(self) -> tuple[Prior, ...]:
         return (self.length_prior,) * len(self.choices)
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        distances = self._distances(A, B)  # (d, a * b)
-        shape = (len(A), len(B))
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        distances = self._distances(A, B)  # (d, ...)
+        shape, flat = distances.shape[1:], distances.reshape(len(distances), -1)
 
         def evaluate(theta: Array) -> Array:
-            r = (5.0 * np.exp(-2.0 * theta)) @ distances
+            r = (5.0 * np.exp(-2.0 * theta)) @ flat
             np.sqrt(r, out=r)
-            tail = np.exp(-r)
-            value = r / 3.0
+            value = r / 3.0  # from here on in place: what takes the time is to write and read these arrays
             value += 1.0
             value *= r
             value += 1.0
-            value *= tail
+            np.negative(r, out=r)
+            np.exp(r, out=r)
+            value *= r
             return value.reshape(len(theta), *shape)
 
         return evaluate
@@ -185,13 +190,13 @@ class Matern52(_Composable):
         return np.ones((len(theta), len(A)))
 
     def _distances(self, A: Array, B: Array) -> Array:
-        distances = np.empty((len(self.choices), len(A), len(B)))
+        distances = np.empty((len(self.choices), *_shape(A, B)))
         for i, choices in enumerate(self.choices):
             if choices:
-                distances[i] = _category(A[:, None, i], choices) != _category(B[None, :, i], choices)
+                distances[i] = _category(A[..., i], choices) != _category(B[..., i], choices)
             else:
-                np.square(A[:, None, i] - B[None, :, i], out=distances[i])
-        return distances.reshape(len(self.choices), -1)
+                np.square(A[..., i] - B[..., i], out=distances[i])
+        return distances
 
 
 def _category(x: Array, choices: int) -> Array:
@@ -243,14 +248,33 @@ class FiniteRank(_Composable):
             start += row + 1
         return L
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        phi_a, phi_b = self.basis(A[:, self.column]), self.basis(B[:, self.column])
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        phi_a, phi_b = (self._basis(points) for points in (A, B))
+        # phi(u)' S phi(u') is linear in S, whose entries left of the diagonal are there twice.
+        rows, columns = self._triangle
+        products = np.empty((len(rows), *_shape(A, B)))
+        for k, (i, j) in enumerate(zip(rows, columns, strict=True)):
+            np.multiply(phi_a[i], phi_b[j], out=products[k])
+            if i != j:
+                products[k] += phi_a[j] * phi_b[i]
+        shape, flat = products.shape[1:], products.reshape(len(products), -1)
 
         def evaluate(theta: Array) -> Array:
             L = self.factor(theta)
-            return (phi_a @ L) @ np.swapaxes(phi_b @ L, 1, 2)
+            S = L @ np.swapaxes(L, 1, 2)
+            return np.asarray(S[:, rows, columns] @ flat).reshape(len(theta), *shape)
 
         return evaluate
+
+    @cached_property
+    def _triangle(self) -> tuple[IntArray, ...]:
+        """Rows and columns of a lower triangle."""
+        return np.tril_indices(self.rank)
+
+    def _basis(self, points: Array) -> Array:
+        """Points (..., D) -> (m, ...)."""
+        u = points[..., self.column]
+        return np.asarray(self.basis(u.reshape(-1)).T.reshape(self.rank, *u.shape))
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         squares: Array = np.sum((self.basis(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)
@@ -273,11 +297,12 @@ class Drift(_Composable):
     def priors(self) -> tuple[Prior, ...]:
         return (self.prior,)
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        walk = np.zeros((len(A), len(B)))
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        walk = np.zeros((1, *_shape(A, B)))
         for column in self.columns:
-            walk += 1.0 - np.maximum(A[:, None, column], B[None, :, column])
-        return lambda theta: np.exp(theta)[:, :, None] * walk
+            walk += 1.0 - np.maximum(A[..., column], B[..., column])
+        rest = (1,) * (walk.ndim - 1)
+        return lambda theta: np.exp(theta).reshape(-1, *rest) * walk
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         distance: Array = np.sum(1.0 - A[:, list(self.columns)], axis=1)
@@ -297,9 +322,11 @@ class Trend(_Composable):
     def priors(self) -> tuple[Prior, ...]:
         return ()
 
-    def between(self, A: Array, B: Array) -> Evaluate:
-        gram = self.features(A) @ self.features(B).T
-        return lambda theta: gram
+    def pairs(self, A: Array, B: Array) -> Evaluate:
+        a, b = (self.features(points.reshape(-1, points.shape[-1])) for points in (A, B))
+        a, b = a.reshape(*A.shape[:-1], -1), b.reshape(*B.shape[:-1], -1)
+        products = np.einsum("...m,...m->...", a, b)
+        return lambda theta: products
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         return np.broadcast_to(np.sum(self.features(A) ** 2, axis=1), (len(theta), len(A)))

@@ -16,16 +16,16 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrsm
 from scipy.special import expit
 
-from fabolas._types import Array, BoolArray
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp import priors as _priors
-from fabolas.gp.kernels import Kernel
+from fabolas.gp.kernels import Evaluate, Kernel, between
 from fabolas.gp.priors import LogHorseshoe, Normal, Prior
 
 # Targets are standardised, so this floor is a noise of a thousandth of their spread. It keeps Gram matrices
 # of duplicated points factorisable, and no measured loss is more exact than that.
 NOISE_FLOOR = 1e-6
 
-_BLOCK = 1 << 20  # entries of kernel matrices computed at once
+_BLOCK = 1 << 16  # entries of kernel matrices computed at once
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,12 @@ class Model:
         the last row of the factor is L^-1 y and no triangular solve is needed.
         """
         n = len(y)
-        gram = self.kernel.between(points, points)
+        rows, columns = np.tril_indices(n)
+        gram = self.kernel.pairs(points[rows], points[columns])  # symmetric: a half of it says all
+        m, diagonal = len(rows), np.flatnonzero(rows == columns)
         # y' K^-1 y <= y'y / NOISE_FLOOR keeps the bordered matrix positive definite.
-        corner = 1.0 + 2.0 * float(y @ y) / NOISE_FLOOR
+        border = np.append(y, 1.0 + 2.0 * float(y @ y) / NOISE_FLOOR)
+        position = _packed(n + 1)
 
         def evaluate(theta: Array) -> Array:
             value = _priors.log_density(self.priors, theta)
@@ -91,11 +94,11 @@ class Model:
             if not possible.any():
                 return value
             kernel_theta, noise_theta = self.split(theta[possible])
-            bordered = np.empty((len(kernel_theta), n + 1, n + 1))
-            bordered[:, :n, :n] = gram(kernel_theta)
-            bordered[:, np.arange(n), np.arange(n)] += self.noise.variance(noise_theta, points)
-            bordered[:, n, :n] = y
-            bordered[:, n, n] = corner
+            packed = np.empty((len(kernel_theta), m + n + 1))  # row after row of the lower triangle
+            _in_blocks(gram, kernel_theta, out=packed[:, :m])
+            packed[:, diagonal] += self.noise.variance(noise_theta, points)
+            packed[:, m:] = border
+            bordered = np.take(packed, position, axis=1, mode="clip")  # which checks no index
             L, fine = try_cholesky(bordered)
             fit = np.sum(L[:, n, :n] ** 2, axis=1)
             log_determinant = np.sum(np.log(np.diagonal(L, axis1=1, axis2=2)[:, :n]), axis=1)
@@ -108,7 +111,7 @@ class Model:
     def posterior(self, points: Array, y: Array, theta: Array) -> Posterior:
         """The GP given the data, for each row of theta."""
         kernel_theta, noise_theta = self.split(theta)
-        gram = _in_blocks(self.kernel, points, points, kernel_theta)
+        gram = _matrices(self.kernel, points, points, kernel_theta)
         diagonal = np.arange(len(y))
         gram[:, diagonal, diagonal] += self.noise.variance(noise_theta, points)
         L = cholesky(gram)
@@ -137,7 +140,7 @@ class Posterior:
     def project(self, points: Array) -> Projection:
         """Prepare new points: one cross-kernel and one triangular solve a hyperparameter sample."""
         kernel_theta, _ = self.model.split(self.theta)
-        cross = _in_blocks(self.model.kernel, self.points, points, kernel_theta)
+        cross = _matrices(self.model.kernel, self.points, points, kernel_theta)
         return Projection(points, _solve(self.L, cross))
 
     @cached_property
@@ -152,7 +155,7 @@ class Posterior:
     def mean_of(self, points: Array) -> Array:
         """The mean (K, m) at points of which nothing else is wanted."""
         kernel_theta, _ = self.model.split(self.theta)
-        cross = _in_blocks(self.model.kernel, points, self.points, kernel_theta)
+        cross = _matrices(self.model.kernel, points, self.points, kernel_theta)
         mean: Array = (cross @ self.alpha[:, :, None])[..., 0]
         return mean
 
@@ -171,7 +174,7 @@ class Posterior:
     def covariance(self, a: Projection, b: Projection) -> Array:
         """Joint covariance (K, a, b): signs are kept, nothing is clipped."""
         kernel_theta, _ = self.model.split(self.theta)
-        joint = self.model.kernel.between(a.points, b.points)(kernel_theta)
+        joint = between(self.model.kernel, a.points, b.points)(kernel_theta)
         joint -= np.swapaxes(a.V, 1, 2) @ b.V
         return joint
 
@@ -208,16 +211,24 @@ class Posterior:
         )
 
 
-def _in_blocks(kernel: Kernel, A: Array, B: Array, theta: Array) -> Array:
-    """The kernel (K, a, b), for a few hyperparameter samples at a time where temporaries would fill the memory."""
-    evaluate = kernel.between(A, B)
-    step = max(1, _BLOCK // max(len(A) * len(B), 1))
-    if step >= len(theta):
-        return evaluate(theta)
-    values = np.empty((len(theta), len(A), len(B)))
+def _matrices(kernel: Kernel, A: Array, B: Array, theta: Array) -> Array:
+    """The kernel (K, a, b) between the rows of A and those of B."""
+    return _in_blocks(between(kernel, A, B), theta, out=np.empty((len(theta), len(A), len(B))))
+
+
+def _in_blocks(evaluate: Evaluate, theta: Array, *, out: Array) -> Array:
+    """The kernel (K, ...), for so few hyperparameter samples at a time that temporaries stay in the cache."""
+    step = max(1, _BLOCK // max(out[0].size, 1))
     for k in range(0, len(theta), step):
-        values[k : k + step] = evaluate(theta[k : k + step])
-    return values
+        out[k : k + step] = evaluate(theta[k : k + step])
+    return out
+
+
+def _packed(n: int) -> IntArray:
+    """Where the entries (n, n) of a symmetric matrix are among those of its lower triangle, row after row."""
+    row, column = np.indices((n, n))
+    high, low = np.maximum(row, column), np.minimum(row, column)
+    return np.asarray(high * (high + 1) // 2 + low)
 
 
 def try_cholesky(matrices: Array) -> tuple[Array, BoolArray]:
