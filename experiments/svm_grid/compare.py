@@ -88,7 +88,8 @@ class Job:
     @property
     def key(self) -> str:
         """What identifies the run in a journal: all that it depends on except the code."""
-        return json.dumps([asdict(self.setting), *METHODS[self.method], self.seed], sort_keys=True)
+        given = {**asdict(self.setting), "table": self.setting.problem.checksum}
+        return json.dumps([given, *METHODS[self.method], self.seed], sort_keys=True)
 
     def run(self) -> Run:
         """Simulate it."""

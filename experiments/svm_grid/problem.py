@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +112,11 @@ class Problem:
                 log_seconds=np.log(seconds),
                 meta=json.loads(str(z["meta"])),
             )
+
+    @cached_property
+    def checksum(self) -> int:
+        """Of what was measured: another table has another one."""
+        return crc32(self.log_seconds.tobytes(), crc32(self.valid.tobytes()))
 
     @property
     def space(self) -> dict[str, Float]:

@@ -6,6 +6,7 @@ from experiments.simulate import Run
 from experiments.svm_grid import __main__ as command
 from experiments.svm_grid import compare, curves, summary
 from experiments.svm_grid.compare import Job, Journal, Setting
+from experiments.svm_grid.problem import Problem
 
 SIZES, REPEATS = [64, 128, 256, 512, 1024], [2, 2, 1, 1, 1]
 GRID = np.linspace(-4.0, 4.0, 9)
@@ -105,6 +106,17 @@ def test_a_run_is_read_back_as_it_was_and_is_not_run_again(journal, table, setti
     assert compare.compare(setting, ["fabolas", "ei"], 2, again, 1)[0] == 2
     other = Setting(str(table), budget=7.0, max_trials=12, overhead=0.01)
     assert compare.compare(other, ["fabolas"], 2, again, 1)[0] == 2
+
+
+def test_a_journal_has_no_run_of_another_table_of_the_same_name(
+    journal, table, setting, tmp_path, monkeypatch
+):
+    with np.load(table) as z:
+        columns = dict(z)
+    columns["valid"] = columns["valid"] + np.float32(0.001)
+    np.savez_compressed(tmp_path / "tiny.npz", **columns)
+    monkeypatch.setattr(compare, "_load", lambda *_: Problem.load(tmp_path / "tiny.npz"))
+    assert not journal.of(setting, "fabolas")
 
 
 def test_a_torn_line_of_a_journal_is_cut_off(journal, tmp_path):
