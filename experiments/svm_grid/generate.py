@@ -1,7 +1,7 @@
 """Train an SVM on every cell of the grid (size, repetition, C, gamma); keep its errors and its seconds.
 
-    python -m experiments.svm_grid.generate --data mnist --source DIR --rows 8192 --processes 2
-    python -m experiments.svm_grid.generate --data mnist --rows 8192 --pack
+    python -m experiments.svm_grid.generate --data mnist --source DIR --rows 16384 --processes 2
+    python -m experiments.svm_grid.generate --data mnist --rows 16384 --pack
 
 Every finished cell is one line of a journal in the cache folder: a killed run goes on where it was. Sizes
 come smallest first, and the cells of a size in shuffled order, so that an unfinished journal is already a
