@@ -33,11 +33,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from experiments import synthetic
+from experiments import lines, synthetic
 from experiments.simulate import Problem, simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import design
 from fabolas.effort import Effort
+from fabolas.gp.kernels import from_the_target
 from fabolas.gp.priors import Normal
 from fabolas.gp.process import Model
 from fabolas.history import Suggestion
@@ -53,7 +54,11 @@ GROUPS: dict[str, dict[str, Options]] = {
     "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
-    "drift": {"drift": {"drift": True}, "equation 6": {"drift": False}},
+    "drift": {
+        "from the smallest size": {"drift": True},
+        "from the target": {"surrogate.from_the_target": True},
+        "equation 6": {"drift": False},
+    },
     "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
     "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
@@ -79,11 +84,12 @@ GROUPS: dict[str, dict[str, Options]] = {
     "methods": {m: {"strategy": m} for m in ("fabolas", "mtbo", "es", "ei", "hyperband", "random")},
 }
 WITHOUT_MODELS = ("hyperband", "random")
+# What a variant has that is no variant at all; part of a run's key, since a default may change.
 DEFAULTS: Options = {
     name: parameter.default
     for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
     if parameter.default is not inspect.Parameter.empty
-} | {"strategy": "fabolas", "surrogate.spread": 0.0}
+} | {"strategy": "fabolas", "surrogate.spread": 0.0, "surrogate.from_the_target": False, "checks.any": False}
 
 
 @dataclass(frozen=True)
@@ -127,9 +133,13 @@ class Job:
     @property
     def key(self) -> str:
         """What identifies the run in the journal: all that it depends on except the code."""
-        differing = {name: v for name, v in self.options.items() if v != DEFAULTS.get(name)}
-        run = [self.family, {"effort": self.effort} | differing, self.seed, self.overhead, self.max_trials]
-        return json.dumps([*run, self.budget])
+        problem = FAMILIES[self.family].make(self.seed)
+        table = problem.checksum if isinstance(problem, SvmGrid) else None
+        options = DEFAULTS | {"effort": self.effort} | self.options
+        return json.dumps(
+            [self.family, table, options, self.seed, self.overhead, self.max_trials, self.budget],
+            sort_keys=True,
+        )
 
     def __call__(self) -> dict[str, Any]:
         """The regret at each checkpoint and how the time was used."""
@@ -163,11 +173,16 @@ def changed(hidden: Options) -> Iterator[None]:
     of_effort = {n.removeprefix("effort."): v for n, v in hidden.items() if n.startswith("effort.")}
     at = Effort.at
     smallest = hidden.get("design.SMALLEST", design.SMALLEST)
-    model, spread = Spec.loss_model, hidden.get("surrogate.spread")
+    model = Spec.loss_model
+    of_spec: Options = {}
+    if "surrogate.spread" in hidden:
+        of_spec["spread"] = Normal(hidden["surrogate.spread"], 1.0)
+    if hidden.get("surrogate.from_the_target"):
+        of_spec |= {"elapsed": from_the_target, "doubt": Normal(-3.0, 1.5)}
     is_check, any_is = Fabolas._is_check, hidden.get("checks.any", False)
 
     def loss_model(spec: Spec) -> Model:
-        return model(spec if spread is None else replace(spec, spread=Normal(spread, 1.0)))
+        return model(replace(spec, **of_spec))
 
     def counts(strategy: Fabolas, suggestion: Suggestion) -> bool:
         at_target = bool((suggestion.point[strategy.space.dim :] == 1.0).all())
@@ -184,10 +199,7 @@ def changed(hidden: Options) -> Iterator[None]:
 
 def finished() -> dict[str, dict[str, Any]]:
     """All runs of the journal by key."""
-    if not JOURNAL.exists():
-        return {}
-    rows = [json.loads(line) for line in JOURNAL.read_text().splitlines()]
-    return {row["key"]: row for row in rows}
+    return {row["key"]: row for row in lines.read(JOURNAL)}
 
 
 def jobs_of(arguments: argparse.Namespace, group: str, family: str) -> dict[str, list[Job]]:
@@ -210,12 +222,10 @@ def run(arguments: argparse.Namespace) -> None:
         for job in jobs
     }
     jobs = sorted((job for key, job in wanted.items() if key not in done), key=lambda job: job.seed)
-    JOURNAL.parent.mkdir(exist_ok=True)
-    with ProcessPoolExecutor(arguments.processes) as pool, JOURNAL.open("a") as journal:
+    with ProcessPoolExecutor(arguments.processes) as pool:
         futures = {pool.submit(job): job for job in jobs}
         for future in track(as_completed(futures), total=len(jobs)):
-            journal.write(json.dumps({"key": futures[future].key, **future.result()}) + "\n")
-            journal.flush()
+            lines.append(JOURNAL, {"key": futures[future].key, **future.result()})
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from fabolas.gp.kernels import (
     Product,
     Sum,
     Trend,
+    from_the_smallest,
     power_law_basis,
     scaled_length_prior,
 )
@@ -71,6 +72,8 @@ class Spec:
     spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
     warp: Warp = "log"
     drift: bool = True
+    elapsed: Callable[[Array], Array] = from_the_smallest  # the time of the loss's drift
+    doubt: Prior = Normal(-2.0, 1.5)  # of its variance, a logarithm
     trend: bool = True
     noise_by_fidelity: bool = False
     lengths: Lengths = "scaled"
@@ -122,7 +125,9 @@ class Spec:
                 FiniteRank(column, basis, self.rank, self.mixing, spread=spread) for column in self.columns
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
-            kernel = Product((kernel, Sum((across, Drift(self.columns))) if drift else across))
+            kernel = Product(
+                (kernel, Sum((across, Drift(self.columns, self.elapsed, self.doubt))) if drift else across)
+            )
         return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
 
 

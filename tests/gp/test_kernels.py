@@ -15,6 +15,7 @@ from fabolas.gp.kernels import (
     Matern52,
     Trend,
     between,
+    from_the_smallest,
     loss_basis,
     power_law_basis,
 )
@@ -29,6 +30,7 @@ KERNELS: dict[str, Kernel] = {
     "finite rank loss": FiniteRank(2, loss_basis),
     "finite rank power law": FiniteRank(2, power_law_basis),
     "drift": Drift((2,)),
+    "drift from the smallest": Drift((2,), from_the_smallest),
     "trend": Trend(lambda p: loss_basis(p[:, 2])),
     "equation 6": EQ6,
     "the loss model": Spec((0, 0), 1).loss_model().kernel,
@@ -148,3 +150,24 @@ def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
     at = walks[:, [int(np.argmin(np.abs(grid - v))) for v in u[:, 0]]]
     np.testing.assert_allclose(gram, np.cov(at.T), atol=0.06)
     np.testing.assert_array_equal(gram[3], 0.0)
+
+
+def test_the_drift_of_the_loss_begins_on_the_smallest_subset_and_gathers_speed() -> None:
+    u = np.array([[0.0], [0.3], [0.8], [1.0]])
+    gram = between(Drift((0,), from_the_smallest), u, u)(np.log([[2.0]]))[0]
+    np.testing.assert_array_equal(gram[0], 0.0)
+    steps = np.diff(np.eye(4), axis=0)  # increments are independent, their variances those of the time passed
+    np.testing.assert_allclose(steps @ gram @ steps.T, 2.0 * np.diag(np.diff(u[:, 0] ** 2)), atol=1e-12)
+
+
+def test_losses_alike_on_the_smallest_subset_leave_doubt_at_the_target() -> None:
+    # Chance for everybody on few rows: the basis then has S = (1, -1)' (1, -1), and a walk that begins at the
+    # target could have no variance at all.
+    kernel, u = Spec((0,), 1, trend=False).loss_model().kernel, np.array([[0.5, 0.0], [0.5, 0.5], [0.5, 1.0]])
+    theta = np.array([[0.0, 0.0, -1.0, -10.0, np.log(0.5)]])  # length, amplitude, L[1, 0], log L[1, 1], log v
+    gram = between(kernel, u, u)(theta)[0]
+    np.testing.assert_allclose(gram[0], 0.0, atol=1e-8)
+    left = gram[2, 2] - gram[2, 1] ** 2 / gram[1, 1]  # of the target's variance, the middle size once known
+    k11, k12, k22 = 0.25 + 0.125, 0.5 + 0.125, 1.0 + 0.5
+    assert left == pytest.approx(k22 - k12**2 / k11, rel=1e-6)
+    assert left > 0.4

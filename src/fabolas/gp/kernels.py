@@ -281,16 +281,31 @@ class FiniteRank(_Composable):
         return squares
 
 
+def from_the_smallest(u: Array) -> Array:
+    """t(u) = u^2: a walk that begins on the smallest subset, slowly at first.
+
+    On few rows many configurations are no better than chance and so all alike. What tells them apart comes later,
+    and a walk that begins there, at nothing, leaves room for it.
+    """
+    return u**2
+
+
+def from_the_target(u: Array) -> Array:
+    """t(u) = 1 - u: a walk that begins at the target, and whose largest deviations are on the smallest subset."""
+    return 1.0 - u
+
+
 @dataclass(frozen=True)
 class Drift(_Composable):
-    """v * sum_j (1 - max(u_j, u_j')): a random walk in the fidelity, pinned to zero at the target.
+    """v * sum_j min(t(u_j), t(u_j')): a Brownian motion in the fidelity, whose time t begins at one of its ends.
 
     The basis functions of eq. 6 are an assumption: two sizes of one configuration would settle its loss on all
-    the data. With this term smaller sizes deviate from the basis by a Brownian motion of learnt variance v, so
-    that extrapolation is never certain and gets better towards u = 1.
+    the data. With this term sizes deviate from the basis by a random walk of learnt variance v, so that
+    extrapolation is never certain and gets better towards u = 1.
     """
 
     columns: tuple[int, ...]
+    elapsed: Callable[[Array], Array] = from_the_target
     prior: Prior = Normal(-3.0, 1.5)
 
     @property
@@ -300,13 +315,13 @@ class Drift(_Composable):
     def pairs(self, A: Array, B: Array) -> Evaluate:
         walk = np.zeros((1, *_shape(A, B)))
         for column in self.columns:
-            walk += 1.0 - np.maximum(A[..., column], B[..., column])
+            walk += np.minimum(self.elapsed(A[..., column]), self.elapsed(B[..., column]))
         rest = (1,) * (walk.ndim - 1)
         return lambda theta: np.exp(theta).reshape(-1, *rest) * walk
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        distance: Array = np.sum(1.0 - A[:, list(self.columns)], axis=1)
-        return np.exp(theta) * distance
+        lasted: Array = np.sum(self.elapsed(A[:, list(self.columns)]), axis=1)
+        return np.exp(theta) * lasted
 
 
 @dataclass(frozen=True)

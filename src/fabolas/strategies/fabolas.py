@@ -31,7 +31,7 @@ class Fabolas(ModelBased):
         warp: of the loss, `log`, `root`, `excess` or `none`.
         curve: how the (warped) loss falls towards the target: `power`, linearly in log-size, a power law under
             a logarithm; or `paper`, quadratically, flat at the target.
-        drift: whether smaller sizes may deviate from the paper's basis functions.
+        drift: whether losses may deviate from the paper's basis functions, the more the larger the size.
         noise_by_fidelity: whether the noise on all the data may be less than that on small subsets.
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
         checks: seconds of checks for each second of other trials. Once a trial at the target costs no more than
