@@ -1,9 +1,12 @@
 """The cube and the configurations are exact inverses of each other, for spaces of all kinds."""
 
+import copy
 import json
 import math
 import pickle
+from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from ConfigSpace import (
@@ -230,6 +233,19 @@ def test_a_description_survives_json_and_has_no_difference_to_itself(space: Spac
     if not space.fidelities:
         assert Space(space, {"a fidelity": (1, 2)}).fidelities == {"a fidelity": Fidelity(1, 2)}
     assert pickle.loads(pickle.dumps(space)) == space
+
+
+def test_records_are_the_same_after_they_were_used() -> None:
+    def kinds() -> list[Any]:
+        return [Float(0.1, 9.0, log=True), Integer(1, 50, log=True), Ordinal([1, 2, 3]), Fidelity(10, 1000)]
+
+    used = kinds()
+    space = Space(dict(zip("abc", used, strict=False)), {"size": used[-1]})
+    space.decode(space.snap(np.full((1, 4), 0.3))[0])
+    space.encode({"a": 0.5, "b": 7, "c": 2}, {"size": 30})
+    for one, fresh in zip(used, kinds(), strict=True):
+        assert joblib.hash(one) == joblib.hash(fresh)
+        assert joblib.hash(copy.deepcopy(one)) == joblib.hash(fresh)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.space.parameters import Float
-from fabolas.space.scale import Scale, checked_integer, checked_number
+from fabolas.space.scale import Record, Scale, checked_integer, checked_number
 
 
 @dataclass(frozen=True)
-class Fidelity:
+class Fidelity(Record):
     """The range of a fidelity: u = (log n - log low) / (log high - log low), u = 1 the target.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.space.scale import Scale, cell, check_log, checked_integer, checked_number
+from fabolas.space.scale import Record, Scale, cell, check_log, checked_integer, checked_number
 
 
 class Axis(Protocol):
@@ -63,7 +63,7 @@ def _check_inside(value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True)
-class Float:
+class Float(Record):
     """A real hyperparameter in [low, high]; decimals of up to about 12 digits survive the cube exactly.
 
     The lattice is dyadic, 2^-45 wide or coarser where floating point demands it; a lattice point stands for
@@ -153,7 +153,7 @@ class Float:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Record):
     """A whole-numbered hyperparameter in [low, high]; each number sits at the centre of its bin.
 
     The bin of i is [i - 0.5, i + 0.5], on a log scale too, so that rounding is the same everywhere.

@@ -1,7 +1,7 @@
 """The (log-)affine map between an interval and [0, 1], and how finely it can be resolved both ways."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -15,6 +15,17 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 MAX_BITS = 45
 """The cube is resolved to 2^-45 = 3e-14 at best: far below any length scale, far above rounding errors."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Its pickle is its fields alone, so that using it does not change it: scikit-learn compares by joblib's hash.
+
+    What it has computed from them, and keeps, is computed again by a copy.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)
