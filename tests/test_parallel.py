@@ -241,13 +241,14 @@ print([trial.status for trial in result.trials])
 
 
 def begin(tmp_path: Path, length: str) -> "subprocess.Popen[str]":
-    """A run of two workers in a process of its own, as a script without `if __name__`; both have begun."""
+    """A run of two workers in a process of its own, as a script without `if __name__`; both have begun, and its file says so."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), str(tmp_path / "study.db"), str(tmp_path), length]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not ((tmp_path / "begun").exists() and len((tmp_path / "begun").read_text()) >= 2):
+    begun = tmp_path / "begun"
+    while not (begun.exists() and len(begun.read_text()) >= 2 and len(read(tmp_path / "study.db").started) == 2):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
