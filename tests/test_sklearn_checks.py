@@ -9,6 +9,7 @@ from sklearn.model_selection import RandomizedSearchCV
 from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from fabolas import Float
 from fabolas.sklearn import FabolasSearchCV
 
 ESTIMATORS = [
@@ -18,6 +19,16 @@ ESTIMATORS = [
         {"C": [0.1, 1.0]},
         n_iter=3,
         min_size=0.5,
+        cv=2,
+        error_score="raise",
+        random_state=0,
+    ),
+    # So few candidates are all on all the rows; of these the first ones are not.
+    FabolasSearchCV(
+        LogisticRegression(),
+        {"C": Float(0.01, 100.0, log=True)},  # whose text is the same in every process
+        n_iter=5,
+        min_size=0.4,
         cv=2,
         error_score="raise",
         random_state=0,

@@ -1,5 +1,6 @@
 """The loop of a fit under a simulated clock: what is begun, and when it ends."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,26 @@ FULL = 4000
 class Clock:
     """Simulated seconds, and next to none for each look at it."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    def __init__(self, tick: float) -> None:
+        self.now, self.tick = 0.0, tick
 
     def __call__(self) -> float:
-        self.now += 1e-4
+        self.now += self.tick
         return self.now
 
 
-def run(space: Space, seconds: Any, budget: Budget, seed: int = 0) -> tuple[Loop, Clock, Study]:
+def run(
+    space: Space,
+    seconds: Any,
+    budget: Budget,
+    seed: int = 0,
+    *,
+    verify: bool = True,
+    storage: Any = None,
+    tick: float = 1e-4,
+) -> tuple[Loop, Clock, Study]:
     """A search whose candidates are the better the nearer x is to 0.4, and take so many seconds on all the rows."""
-    clock, rng = Clock(), np.random.default_rng(seed)
+    clock, rng = Clock(tick), np.random.default_rng(seed)
 
     def evaluate(params: dict[str, Any], size: int) -> Row:
         took = float(seconds(params)) * size / FULL
@@ -35,10 +45,11 @@ def run(space: Space, seconds: Any, budget: Budget, seed: int = 0) -> tuple[Loop
         loss = 0.1 + (params["x"] - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 + 0.001 * rng.normal()
         return Row(params, size, took, ({"test_scores": 1.0 - loss},))
 
-    study = Study(space, seed=seed, clock=clock, effort=0.3)
-    ending = Ending(verify=True, refit=0.0, configurations=space.configurations(1000))
+    study = Study(space, seed=seed, clock=clock, effort=0.3, storage=storage)
+    ending = Ending(verify=verify, refit=0.0, configurations=space.configurations(1000))
     loop = Loop(study, evaluate, Loss("score", 1.0), budget, ending, {}, FULL, clock(), clock)
     loop.run(lambda snapshot: None)
+    study.close()
     return loop, clock, study
 
 
@@ -63,8 +74,66 @@ def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
     assert late[-1] == FULL
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_only_run_on_all_the_rows_that_fits_comes_at_the_end(seed: int) -> None:
+    space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
+    loop, clock, _ = run(space, lambda p: 20.0, Budget(36.0), seed)
+    sizes = [row.size for row in loop.rows.values()]
+    assert sizes.count(FULL) == 1
+    assert sizes[-1] == FULL
+    assert clock.now > 0.85 * 36.0
+
+
 def test_a_few_candidates_keep_to_the_time_budget() -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
     loop, clock, _ = run(space, lambda p: 20.0, Budget(25.0, 3))
     assert [row.size for row in loop.rows.values()] == [FULL]
     assert clock.now < 21.0
+
+
+LINE = {"x": Float(0.0, 1.0)}, {"rows": (100, FULL)}
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("budget", [Budget(45.0), Budget(25.0, 3), Budget(None, 6)])
+def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
+    budget: Budget, verify: bool, tmp_path: Path
+) -> None:
+    first, _, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    second, _, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    sizes = [row.size for row in second.rows.values()]
+    assert sizes[: len(first.rows)] == [row.size for row in first.rows.values()]
+    new = sizes[len(first.rows) :]
+    assert new == [100] if budget.seconds is None or not verify else len(new) >= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("trials", [9, 15])
+def test_without_a_time_budget_no_clock_decides_anything(seed: int, trials: int) -> None:
+    still, _, _ = run(Space(*LINE), lambda p: 0.0, Budget(None, trials), seed, tick=0.0)
+    slow, _, _ = run(Space(*LINE), lambda p: 3.0, Budget(None, trials), seed, tick=1.0)
+    one, other = ([(row.params, row.size) for row in loop.rows.values()] for loop in (still, slow))
+    assert one == other
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_candidates_are_the_best_of_those_tried_on_few_rows(seed: int) -> None:
+    loop, _, _ = run(Space(*LINE), lambda p: 1.0, Budget(None, 15), seed)
+    rows = list(loop.rows.values())
+    assert [row.size for row in rows[-3:]] == [FULL] * 3
+    tried = {row.params["x"] for row in rows[:-3]}
+    assert all(row.params["x"] in tried for row in rows[-3:])
+    by_distance = sorted(tried, key=lambda x: abs(x - 0.4))
+    assert all(row.params["x"] in by_distance[: len(tried) // 2] for row in rows[-3:])
+
+
+def test_two_or_three_candidates_are_run_on_all_the_rows_and_no_others() -> None:
+    space = Space({"x": [0.1, 0.3, 0.9]}, {"rows": (100, FULL)})
+    loop, _, _ = run(space, lambda p: 1.0, Budget(None, 20))
+    assert [row.size for row in loop.rows.values()] == [FULL] * 3
+    assert {row.params["x"] for row in loop.rows.values()} == {0.1, 0.3, 0.9}
+
+
+def test_a_budget_too_short_for_anything_is_one_run_on_all_the_rows() -> None:
+    loop, _, _ = run(Space(*LINE), lambda p: 1.0, Budget(1e-9))
+    assert [row.size for row in loop.rows.values()] == [FULL]

@@ -87,9 +87,17 @@ class TestFolds:
 
     def test_targets_that_are_no_classes_are_not_stratified(self) -> None:
         assert labels_of(None) is None
-        assert labels_of(np.zeros((5, 2))) is None
+        assert labels_of(np.zeros((2, 2, 2))) is None
         assert np.array_equal(labels_of(["b", "a", "b"]), [1, 0, 1])
         assert np.array_equal(labels_of(np.array([[3], [1]])), [1, 0])
+
+    def test_a_row_of_several_labels_counts_for_its_rarest(self) -> None:
+        # The first column has 0 four times and 1 twice, the second 0 five times and 5 once.
+        y = np.array([[0, 0], [0, 0], [0, 0], [1, 0], [1, 5], [0, 0]])
+        labels = labels_of(y)
+        assert labels is not None
+        assert labels.tolist() == [0, 0, 0, 1, 2, 0]
+        assert np.array_equal(labels_of(np.array([["a", "x"], ["b", "x"], ["b", "x"]])), [0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -218,6 +226,16 @@ class TestDistributions:
         with pytest.raises(TypeError, match=r"parameter 'C': expected scipy\.stats\.uniform"):
             space_of({"C": spec}, None)
 
+    def test_a_choice_that_is_there_twice_is_one_choice(self) -> None:
+        assert space_of({"C": [3, 3, 4]}, None) == Space({"C": Categorical((3, 4))})
+
+    def test_a_list_of_one_space_is_that_space(self) -> None:
+        assert space_of([{"C": [3, 4]}], None) == Space({"C": Categorical((3, 4))})  # type: ignore[arg-type]
+
+    def test_a_distribution_without_its_range_is_to_be_called(self) -> None:
+        with pytest.raises(TypeError, match=r"got scipy's uniform itself; call it: uniform\(\.\.\.\)"):
+            space_of({"C": stats.uniform}, None)
+
     def test_several_spaces_are_refused(self) -> None:
         with pytest.raises(TypeError, match="got several spaces in a list; put alternatives"):
             space_of([{"a": [1, 2]}, {"b": [1, 2]}], None)  # type: ignore[arg-type]
@@ -239,7 +257,7 @@ class TestDistributions:
         assert space.decode(np.array([0.5]))[0]["a"] == 3
 
     def test_what_is_wrong_is_said_of_the_parameter_by_its_name(self) -> None:
-        for wrong in ([], [1, 1, 2], stats.norm(0, 1), stats.loguniform(1, 10, loc=2), object()):
+        for wrong in ([], [1, [], []], stats.norm(0, 1), stats.loguniform(1, 10, loc=2), object()):
             with pytest.raises((ValueError, TypeError), match="parameter 'b': "):
                 space_of({"a": [1, 2], "b": wrong}, None)
         with pytest.raises(TypeError, match="got scipy's norm\\(loc=1\\)"):

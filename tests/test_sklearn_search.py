@@ -57,6 +57,21 @@ def check(found: FabolasSearchCV) -> None:
 
 
 class TestAnswer:
+    def test_a_fit_without_a_best_leaves_none_of_an_earlier_one(self) -> None:
+        found = search(n_iter=12).fit(X, Y)
+        found.set_params(scoring=["accuracy", "f1_macro"], refit=False, n_iter=4).fit(X, Y)
+        assert not [name for name in vars(found) if name.startswith("best_")]
+        with pytest.raises(AttributeError, match="no best, and no best_index_"):
+            _ = found.verified_
+        with pytest.raises(AttributeError, match="no best, and no best_params_"):
+            _ = found.predicted_loss_
+
+    def test_one_and_one_point_zero_are_two_choices(self) -> None:
+        tried = search(DecisionTreeClassifier(), {"max_features": [1, 1.0, "sqrt", 1]}, n_iter=12).fit(X, Y)
+        kinds = {type(params["max_features"]) for params in tried.cv_results_["params"]}
+        assert kinds == {int, float, str}
+        assert len(search(DecisionTreeClassifier(), {"max_features": [1, 1.0]}).fit(X, Y).trials_) == 2
+
     def test_the_answer_is_a_run_on_all_the_rows(self) -> None:
         found = search(n_iter=12).fit(X, Y)
         check(found)
@@ -80,6 +95,14 @@ class TestAnswer:
             found = search(n_iter=n_iter).fit(X, Y)
             check(found)
             assert len(found.cv_results_["params"]) == n_iter
+
+    @pytest.mark.parametrize("min_size", [50, 1.0])
+    def test_without_a_time_budget_the_same_seed_gives_the_same_search(self, min_size: float) -> None:
+        def rows() -> list[tuple[float, int]]:
+            results = search(n_iter=10, min_size=min_size).fit(X, Y).cv_results_
+            return [(p["C"], n) for p, n in zip(results["params"], results["n_samples"], strict=True)]
+
+        assert rows() == rows()
 
     def test_a_time_budget_ends_the_search(self) -> None:
         found = search(n_iter=None, time_budget=0.7).fit(X, Y)
@@ -154,7 +177,7 @@ class TestAnswer:
 
     def test_the_last_ones_are_promising_and_not_what_is_left_of_the_design(self) -> None:
         found = search(n_iter=6).fit(X, Y)
-        assert [trial.suggestion.origin for trial in found.trials_][4:] == ["request", "check"]
+        assert [trial.suggestion.origin for trial in found.trials_][4:] == ["request", "request"]
 
     def test_splits_may_come_from_a_generator(self) -> None:
         check(search(n_iter=4, cv=KFold(3).split(X)).fit(X, Y))
@@ -313,6 +336,19 @@ class TestScoring:
         assert not hasattr(found, "best_index_")
         assert len(found.cv_results_["mean_test_accuracy"]) == 4
 
+    def test_a_metric_that_a_callable_does_not_give_is_missed_after_one_candidate(self) -> None:
+        calls = []
+
+        def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+            calls.append(1)
+            return {"accuracy": float(np.mean(estimator.predict(X) == y)), "one": 1.0}
+
+        for refit in (True, "f1"):
+            calls.clear()
+            with pytest.raises(ValueError, match="refit must name one of 'accuracy', 'one'"):
+                search(scoring=both, refit=refit).fit(X, Y)
+            assert len(calls) == 3
+
     def test_a_callable_may_score_by_several_metrics(self) -> None:
         def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
             right = float(np.mean(estimator.predict(X) == y))
@@ -438,6 +474,17 @@ class TestFailures:
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
     @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+    @pytest.mark.filterwarnings("ignore:Scoring failed")
+    def test_where_few_rows_never_work_they_are_not_tried_again_and_again(self) -> None:
+        found = search(KNeighborsClassifier(350, weights="distance"), {"p": uniform(1, 2)}, n_iter=15)
+        sizes = found.fit(X, Y).cv_results_["n_samples"]
+        failed = np.isnan(found.cv_results_["mean_test_score"])
+        assert failed[:2].all()
+        assert failed.sum() == 2  # 100 and 200 rows
+        assert sizes[2:].min() == 400
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
     def test_few_candidates_that_can_be_fitted_are_found_among_many(self) -> None:
         found = search(Fragile(), {"C": loguniform(1e-3, 1e40)}, n_iter=40).fit(X, Y)
         scores = found.cv_results_["mean_test_score"]
@@ -467,6 +514,7 @@ class TestFailures:
     def test_an_answer_that_could_not_be_trained_on_all_the_rows_is_said_to_be_none(self) -> None:
         with pytest.warns(UserWarning, match="no candidate was evaluated on all the rows"):
             found = search(Overflows(), n_iter=12, refit=False).fit(X, Y)
+        assert len(found.cv_results_["params"]) == 12
         assert not found.verified_
         assert found.cv_results_["n_samples"][found.best_index_] <= 300
 
@@ -487,7 +535,10 @@ class TestRefusals:
                 {"space": {"a": uniform(1, 0)}},
                 "parameter 'a': expected a range from low to high, got scipy's uniform",
             ),
-            ({"space": [{"a": [1, 2]}]}, "one dict name -> distribution or list.*got several spaces"),
+            (
+                {"space": [{"a": [1, 2]}, {"b": [1, 2]}]},
+                "one dict name -> distribution or list.*got several spaces",
+            ),
             ({"space": "a"}, "one dict name -> distribution or list.*got 'a'"),
         ],
     )
@@ -507,6 +558,23 @@ class TestEstimator:
         first = found.study_
         assert len(found.fit(X, Y).trials_) == 4
         assert found.study_ is not first
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    def test_a_fit_that_fails_leaves_what_an_earlier_one_found(self) -> None:
+        found = search(n_iter=4).fit(X, Y)
+        before = found.trials_, found.best_params_, found.predicted_loss_
+        found.set_params(estimator=Fragile(), param_distributions={"C": loguniform(1, 10)})
+        with pytest.raises(ValueError, match="candidates of this fit failed"):
+            found.fit(X, Y)
+        assert (found.trials_, found.best_params_, found.predicted_loss_) == before
+
+    def test_where_there_is_no_best_it_says_so(self) -> None:
+        with pytest.raises(NotFittedError):
+            _ = search().predicted_loss_
+        found = search(scoring=["accuracy", "f1_macro"], refit=False, n_iter=4).fit(X, Y)
+        for name in ("predicted_loss_", "verified_"):
+            with pytest.raises(AttributeError, match="with several metrics and refit=False there is no best"):
+                getattr(found, name)
 
     def test_a_clone_is_unfitted_and_has_the_same_parameters(self) -> None:
         found = search(min_size=50).fit(X, Y)
@@ -571,7 +639,8 @@ class TestStorage:
         second = search(n_iter=6, storage=path).fit(X, Y)
         check(second)
         assert len(second.trials_) == 7
-        assert second.best_score_ >= first.best_score_
+        assert second.cv_results_["n_samples"][-1] == second.min_size_  # scikit-learn wants one: the cheapest
+        assert second.best_score_ == first.best_score_
 
     def test_other_folds_or_another_space_are_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "search.db"
@@ -586,7 +655,12 @@ class TestStorage:
     @pytest.mark.parametrize(
         ("given", "targets", "message"),
         [
-            ({}, Y[::-1], "targets .*, and this one has others"),
+            ({}, Y[::-1], r"other targets \(y differs\)"),
+            (
+                {"cv": ShuffleSplit(3, train_size=1000)},
+                Y,
+                "other splits.*a cv that shuffles needs a random_state",
+            ),
             ({"scoring": "neg_log_loss"}, Y, "scoring 'score', and this one has 'neg_log_loss'"),
             ({"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"}, Y, "has 'accuracy, f1_macro'"),
             ({"return_train_score": True}, Y, "return_train_score False"),
@@ -607,6 +681,36 @@ class TestStorage:
         with pytest.raises(ValueError, match=message):
             search(n_iter=6, storage=path, **given).fit(X, targets)
         assert len(search(n_iter=5, storage=path).fit(X, Y).trials_) == 5
+
+    def test_other_rows_are_refused(self, tmp_path: Path) -> None:
+        for given in (X, pd.DataFrame(X), sparse.csr_array(X)):
+            path = tmp_path / f"{type(given).__name__}.db"
+            search(n_iter=3, storage=path).fit(given, Y)
+            with pytest.raises(ValueError, match=r"holds a search with other data \(X differs\)"):
+                search(n_iter=6, storage=path).fit(2 * given, Y)
+            assert len(search(n_iter=5, storage=path).fit(given.copy(), Y).trials_) == 5
+
+    def test_the_same_rows_may_lie_otherwise_in_memory(self, tmp_path: Path) -> None:
+        extended = pd.DataFrame(X)
+        extended[6] = 1.0  # in a block of its own, until it is copied
+        for one, other in (
+            (X, np.asfortranarray(X)),
+            (sparse.csr_array(X), sparse.csc_array(X)),
+            (extended, extended.copy()),
+        ):
+            path = tmp_path / f"{type(one).__name__}.db"
+            search(n_iter=3, storage=path).fit(one, Y)
+            assert len(search(n_iter=5, storage=path).fit(other, Y).trials_) == 5
+
+    def test_a_trial_that_was_interrupted_does_not_count(self, tmp_path: Path) -> None:
+        space, path = {"n_neighbors": randint(1, 20)}, tmp_path / "search.db"
+        Interrupts.left = 14
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            search(Interrupts(), space, n_iter=8, storage=path).fit(XR, YR)
+        found = search(Interrupts(), space, n_iter=8, storage=path).fit(XR, YR)
+        assert len(found.cv_results_["params"]) == 8
+        assert [trial.status for trial in found.trials_].count("lost") == 1
 
 
 def first_space(path: Path) -> Space:

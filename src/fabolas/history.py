@@ -199,6 +199,12 @@ class History:
             longer.__dict__[name] = _read_only(np.concatenate([column, last]))
         return longer
 
+    def priced(self, costs: Array) -> "History":
+        """The same record as if each trial had cost so much, (n,), and thinking nothing."""
+        other = History(self.trials)
+        other.__dict__.update(costs=_read_only(np.array(costs)), thinking=_read_only(np.zeros(len(self))))
+        return other
+
     def _column(self, name: str, dtype: type = float) -> Any:
         return _read_only(np.array([_ENTRIES[name](trial) for trial in self.trials], dtype=dtype))
 

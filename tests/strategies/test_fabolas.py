@@ -9,6 +9,7 @@ from experiments.synthetic import svm_like
 
 from fabolas import Float, Space, Study, Suggestion
 from fabolas.strategies import make
+from fabolas.strategies.fabolas import Fabolas
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
 SEEDS = range(5)
@@ -59,6 +60,29 @@ def test_least_effort_decides_almost_as_well_as_full_effort_at_equal_evaluation_
 
 def test_scaling_all_costs_and_the_overhead_changes_no_decision() -> None:
     np.testing.assert_allclose(run(16, scale=1.0), run(16, scale=1024.0), atol=1e-9)
+
+
+def test_by_work_decisions_are_those_of_costs_in_proportion_to_the_work_whatever_was_measured() -> None:
+    def points(by_work: bool) -> np.ndarray:
+        clock = np.random.default_rng(0)
+        with Study(SPACE, seed=2, overhead=7.0 if by_work else 0.0, effort=0.3) as study:
+            strategy = study.strategy
+            assert isinstance(strategy, Fabolas)
+            strategy.by_work = by_work
+            asked = []
+            for i in range(16):
+                s = study.ask()
+                asked.append(s.point)
+                cost = clock.random() + 1e-3 if by_work else s.fidelity["size"] / 16384
+                if i == 5:
+                    study.fail(s, "a failure", cost=cost)
+                else:
+                    study.tell(s, float(0.05 + np.sum((s.point[:2] - 0.4) ** 2)), cost=cost)
+                assert not by_work or s.predicted_cost is None
+            assert study.incumbent() is not None
+            return np.stack(asked)
+
+    np.testing.assert_allclose(points(True), points(False), atol=1e-12)
 
 
 def test_without_a_fidelity_and_with_equal_costs_it_is_entropy_search() -> None:

@@ -26,6 +26,8 @@ def space_of(
         TypeError: If the parameters, or one of them, are of a kind that cannot be searched.
         ValueError: If a range is not one, or a Space comes with fidelities of its own.
     """
+    if isinstance(parameters, list | tuple) and len(parameters) == 1:
+        parameters = parameters[0]
     configspace = type(parameters).__module__.startswith("ConfigSpace")
     if not (configspace or isinstance(parameters, Space | Mapping)):
         what = "several spaces in a list" if isinstance(parameters, list | tuple) else repr(parameters)
@@ -68,11 +70,14 @@ def _parameter(spec: Any) -> Any:
     if hasattr(spec, "dist") and hasattr(spec, "support"):
         return _frozen(spec)
     if hasattr(spec, "rvs"):
-        raise TypeError(_refusal(spec))
+        name = getattr(spec, "name", type(spec).__name__)
+        raise TypeError(
+            f"expected a distribution with its range, got scipy's {name} itself; call it: {name}(...)"
+        )
     if isinstance(spec, range) and spec.step == 1 and len(spec) > 1:
         return Integer(spec.start, spec.stop - 1)
     if isinstance(spec, list | tuple | range | np.ndarray):
-        choices = list(spec)
+        choices = _distinct(list(spec))
         return Ordinal(tuple(choices)) if _ascends(choices) else Categorical(tuple(choices))
     if isinstance(spec, Float | Integer | Categorical) or type(spec).__module__.startswith("ConfigSpace"):
         return spec
@@ -106,6 +111,16 @@ def _words(spec: Any) -> str:
         return repr(spec)
     given = [*map(repr, spec.args), *(f"{name}={value!r}" for name, value in spec.kwds.items())]
     return f"scipy's {spec.dist.name}({', '.join(given)})"
+
+
+def _distinct(choices: list[Any]) -> list[Any]:
+    """Each choice once; scikit-learn takes a repeated one for a likelier one, of which a model has no use."""
+    try:
+        return list(
+            {(type(choice), choice): choice for choice in choices}.values()
+        )  # 1 is a row, 1.0 all of them
+    except TypeError:  # some cannot be hashed
+        return choices
 
 
 def _ascends(choices: list[Any]) -> bool:

@@ -1,6 +1,6 @@
 """One trial: a candidate cross-validated by scikit-learn on folds of some size."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +44,23 @@ class Evaluation:
             return Row(params, size, self._prepared.clock() - start, (), str(error).strip())
         seconds = self._prepared.clock() - start
         folds = results["folds"][-len(self._prepared.folds.splits) :]
+        if not self.results:
+            _check_refit(self._search.refit, folds[0]["test_scores"])
         if not self.results and self._prepared.jobs > 1:
             # The first call also starts the workers, which is nothing that a trial costs.
             seconds = min(seconds, sum(fold["fit_time"] + fold["score_time"] for fold in folds))
         self.results = results
         return row_of(params, size, seconds, folds, self._prepared.loss.metric)
+
+
+def _check_refit(refit: Any, scores: Any) -> None:
+    """Refuse now what scikit-learn refuses when the search is over: a callable's metrics are first known here."""
+    if not isinstance(scores, Mapping) or refit is False or callable(refit) or refit in scores:
+        return
+    raise ValueError(
+        f"with several metrics refit must name one of {', '.join(map(repr, scores))}, be a callable or False, got "
+        f"{refit!r}"
+    )
 
 
 @contextmanager

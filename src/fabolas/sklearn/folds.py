@@ -93,12 +93,28 @@ class Subsampled:
 
 
 def labels_of(y: Any) -> IntArray | None:
-    """(n,) whole numbers for the classes of a classifier's targets; None if they are not one column of classes."""
+    """(n,) whole numbers for the classes of a classifier's targets; None without columns.
+
+    A row with a label in each of several columns counts for the rarest of them: what is rare is then in every
+    subset in about its share, and what is frequent is hardly ever missing.
+    """
     if y is None:
         return None
     values: npt.NDArray[Any] = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.ndim != 1 or len(values) == 0:
+    if values.ndim not in (1, 2) or values.size == 0:
         return None
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return _codes(values) if values.ndim == 1 else _rarest(values)
+
+
+def _rarest(columns: npt.NDArray[Any]) -> IntArray:
+    """(n,) Which pair of column and label is the rarest that each row (n, q) has."""
+    codes = np.array([_codes(column) for column in columns.T])  # (q, n)
+    counts = np.array([np.bincount(code)[code] for code in codes])
+    column = counts.argmin(axis=0)
+    return _codes(column * (codes.max() + 1) + codes[column, np.arange(len(columns))])
+
+
+def _codes(labels: npt.NDArray[Any]) -> IntArray:
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

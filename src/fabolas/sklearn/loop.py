@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import numpy as np
-
 from fabolas._types import Array
 from fabolas.budget import Allowance, Budget
 from fabolas.execution import RESOLUTION
 from fabolas.history import Incumbent, Suggestion
 from fabolas.progress import Report, Snapshot
+from fabolas.sklearn.candidates import Candidates
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
 from fabolas.strategies.fabolas import Fabolas
-from fabolas.strategies.model_based import Forecast, ModelBased
 from fabolas.study import Study
 
 Evaluate = Callable[[dict[str, Any], int], Row]
@@ -30,6 +28,7 @@ _NEAR = 4  # a size is near the full one if it is that part of it: the cost on a
 _GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends
 _FAILED_THERE = 10  # failures on all the rows, with no success there, after which no more are run there late
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
+_EFFORT = 0.3  # of each suggestion where time does not count: beyond it ten seeds show no gain
 
 
 @dataclass(frozen=True)
@@ -102,12 +101,17 @@ class Loop:
         self._study, self._evaluate, self._loss = study, evaluate, loss
         self._budget, self._ending, self._mark, self._full = budget, ending, mark, full
         self._start, self._clock = start - study.spent, clock
+        if budget.seconds is None:
+            # Who gave no time gets the same search each time: by the rows of a trial, not by its seconds.
+            strategy = cast(Fabolas, study.strategy)
+            strategy.by_work, strategy.effort = True, _EFFORT
         study.allow(Allowance(budget, time.time(), study.spent))
         self.rows = {
             trial.id: Row.of_trial(trial, self._size(trial.suggestion))
             for trial in study.trials
             if trial.status != "lost"
         }
+        self._candidates = Candidates(study, self.rows, full, ending.configurations, loss.metric)
         self._before = len(study.trials)
         self._step = _Step()
         self._look_again = 0.0
@@ -153,22 +157,28 @@ class Loop:
         return list(self.rows).index(largest)
 
     def _next(self) -> Suggestion | None:
-        """What to run next; None at the end."""
+        """What to run next; None at the end, but never before anything was run."""
+        suggestion = self._wanted()
+        return self._at_least_one() if suggestion is None else suggestion
+
+    def _wanted(self) -> Suggestion | None:
+        """What to run next; None if nothing can be afforded, or would change the answer."""
         seconds, trials = self._left()
-        over = seconds <= 0 or trials <= 0 or self._exhausted() or self._is_hopeless()
+        over = seconds <= 0 or trials <= 0 or self._candidates.are_exhausted() or self._is_hopeless()
         if self._ending.verify and len(self._study.trials):
             suggestion = self._verification(seconds, trials, over)
             if suggestion is not None:
                 return suggestion
         if over:
-            return self._at_least_one()
-        if self._budget.trials is not None and self._budget.trials <= _FINALISTS:
-            # So few candidates are of use only on all the rows.
-            config = self._any(self._full)
+            return None
+        if self._are_few():
+            config = self._candidates.any(self._full)
             known = self._study.history.complete.any()
-            late = known and float(self._forecast(config, self._full).seconds_at_most[0]) > seconds
+            late = known and float(self._candidates.forecast(config, self._full).seconds_at_most[0]) > seconds
             return None if late else self._study.request(config)
         final = self._ending.verify and self._is_final(seconds, trials)
+        if final and trials <= _FINALISTS and (finalist := self._candidates.finalist(seconds)) is not None:
+            return self._study.request(finalist)
         if final:
             # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
             cast(Fabolas, self._study.strategy).checks = math.inf
@@ -190,56 +200,26 @@ class Loop:
     def _revised(self, point: Array, seconds: float, final: bool) -> Array:
         """The point, or in a finite space one that was not run on as many rows: the folds are the same each time.
 
+        Nor is it on so few rows that nothing works there.
+
         Raises:
             _Enough: If no further run on all the rows surely fits, and the answer is one of those there are.
         """
-        d = self._study.space.dim
-        if final and not self._is_full(point) and not self._must_verify():
+        point = self._candidates.on_enough_rows(point)
+        if final and not self._candidates.is_full(point) and not self._must_verify():
             raise _Enough
-        left = self._untried(point)
-        if left is None or (left == point[:d]).all(axis=1).any():
-            return point
-        other = self._untried_that_fits(point, seconds)
-        while other is None and not self._is_full(point):  # all of them were: on more rows
-            config, sizes = self._study.space.decode(point)
-            twice = {name: min(2 * int(rows), self._full) for name, rows in sizes.items()}
-            point = self._study.space.encode(config, twice)
-            other = self._untried_that_fits(point, seconds)
-        if other is None and not self._must_verify():
+        other = self._candidates.instead_of(point, seconds)
+        if other is not None:
+            return other
+        if not self._must_verify():
             raise _Enough
-        return point if other is None else other
-
-    def _untried_that_fits(self, point: Array, seconds: float) -> Array | None:
-        """Of those not run on as many rows as the point, the one of lowest predicted loss that can be afforded."""
-        left = self._untried(point)
-        if left is None or not len(left):
-            return None
-        others = np.column_stack([left, np.tile(point[self._study.space.dim :], (len(left), 1))])
-        if not self._study.history.complete.any():
-            return np.asarray(others[0])
-        forecast = self._forecast_of(others)
-        fits = (forecast.seconds_at_most if self._is_full(point) else forecast.seconds) <= seconds
-        return (
-            np.asarray(others[int(np.argmin(np.where(fits, forecast.losses, np.inf)))])
-            if fits.any()
-            else None
-        )
-
-    def _is_full(self, point: Array) -> bool:
-        return bool((point[self._study.space.dim :] == 1.0).all())
-
-    def _untried(self, point: Array) -> Array | None:
-        """(m, d) The configurations of a finite space that were not run on as many rows as the point; else None."""
-        every, d, history = self._ending.configurations, self._study.space.dim, self._study.history
-        if every is None or not len(history):
-            return every
-        run = history.points[~history.lost & (history.points[:, d:] == point[d:]).all(axis=1), :d]
-        left: Array = every[~(every[:, None] == run[None]).all(axis=2).any(axis=1)]
-        return left
+        space = self._study.space
+        return space.encode(space.decode(point)[0])  # on all the rows, though it may be late
 
     def _verification(self, seconds: float, trials: float, over: bool) -> Suggestion | None:
         """A run of what may be the best on more rows, if it is time for one and the budget has it."""
-        if self._clock() >= self._look_again:
+        # Where time does not count, it does not decide when to look either.
+        if self._budget.seconds is None or self._clock() >= self._look_again:
             self._look()
         final = over or self._is_final(seconds, trials)
         if not final and not self._is_due(seconds):
@@ -251,7 +231,9 @@ class Loop:
             return None
         if not final:
             return (
-                self._study.request(step.config, self._fidelity(step.size)) if self._is_due(seconds) else None
+                self._study.request(step.config, self._candidates.fidelity(step.size))
+                if self._is_due(seconds)
+                else None
             )
         # Where nothing was run on all the rows yet, late is better than never.
         fits = step.full <= seconds and not over
@@ -262,8 +244,8 @@ class Loop:
         step = self._step
         if self._budget.seconds is None or step.config is None:
             return False
-        # A run on all the rows is what time is kept for.
-        needed = step.full if step.size == self._full else step.seconds + self._reserve()
+        # A run on all the rows is what time is kept for. The only one that fits comes last, when most is known.
+        needed = 2.0 * step.full if step.size == self._full else step.seconds + self._reserve()
         return self.elapsed() - self._last_step >= step.seconds and needed <= seconds
 
     def _is_final(self, seconds: float, trials: float) -> bool:
@@ -271,38 +253,42 @@ class Loop:
         finalists = min(_FINALISTS, max(1, (self._budget.trials or 0) // _SELECTION))
         return seconds <= finale or trials <= finalists
 
+    def _are_few(self) -> bool:
+        """Whether no more candidates are there than are compared on all the rows in the end: all are run there."""
+        every, trials = self._ending.configurations, self._budget.trials
+        few = every is not None and len(every) <= _FINALISTS
+        return (few and self._ending.verify) or (trials is not None and trials <= _FINALISTS)
+
     def _at_least_one(self) -> Suggestion | None:
-        """However short the budget, one candidate is run: of a continued study its answer, on all the rows."""
+        """However short the budget, one candidate is run.
+
+        Of a continued study that is its answer, on all the rows if nobody ran it there, else on the fewest:
+        scikit-learn wants to see a result, and there is nothing to learn from it.
+        """
         if len(self._study.trials) > self._before:
             return None
         incumbent = self._study.incumbent()
-        return self._study.ask() if incumbent is None else self._study.request(incumbent.config)
+        if incumbent is None:
+            return (
+                self._study.request(self._candidates.any(self._full))
+                if self._ending.verify
+                else self._study.ask()
+            )
+        fewest = self._full if self._ending.verify and not incumbent.verified else self._candidates.smallest
+        return self._study.request(incumbent.config, self._candidates.fidelity(fewest))
 
     def _on_more_rows(self) -> Suggestion:
         """As long as everything failed, any candidate on twice as many rows for each failure: few may be why."""
         failures = int(self._study.history.failed.sum())
-        fidelities = self._study.space.fidelities.values()
-        smallest = min((fidelity.low for fidelity in fidelities), default=self._full)
-        size = min(round(smallest * 2.0 ** min(failures, 64)), self._full)
-        return self._study.request(self._any(size), self._fidelity(size))
-
-    def _any(self, size: int) -> dict[str, Any]:
-        """Any candidate, another one each time; of a finite space one that was not run on so many rows."""
-        space = self._study.space
-        rng = np.random.default_rng([self._study.seed, len(self._study.trials)])
-        config, _ = space.decode(np.append(space.spread(1, rng)[0], np.ones(space.n_fidelities)))
-        point = space.encode(config, self._fidelity(size))
-        left = self._untried(point)
-        if left is not None and len(left):
-            point[: space.dim] = rng.choice(left)
-        return space.decode(point)[0]
+        size = min(round(self._candidates.smallest * 2.0 ** min(failures, 64)), self._full)
+        return self._study.request(self._candidates.any(size), self._candidates.fidelity(size))
 
     def _left(self) -> tuple[float, float]:
         """Seconds, less the last training's, and trials of the budget; infinite where there is no limit."""
         seconds, trials = self._budget.seconds, self._budget.trials
         return (
             math.inf if seconds is None else seconds - self.elapsed() - self._ending.refit * self._reserve(),
-            math.inf if trials is None else trials - len(self._study.trials),
+            math.inf if trials is None else trials - len(self.rows),
         )
 
     def _reserve(self) -> float:
@@ -346,22 +332,13 @@ class Loop:
             )
 
     def _must_verify(self) -> bool:
-        """Whether nothing was complete on all the rows yet, and not too much failed there."""
-        there = self._at_full_size()
-        return len(there) < _FAILED_THERE and not any(
-            math.isfinite(row.score(self._loss.metric)) for row in there
-        )
+        """Whether nothing was complete on all the rows yet, and not too much failed there.
 
-    def _exhausted(self) -> bool:
-        """Whether every configuration there is was run on all the rows."""
-        every = self._ending.configurations
-        if every is None:
-            return False
-        full = {tuple(sorted((k, repr(v)) for k, v in row.params.items())) for row in self._at_full_size()}
-        return len(full) >= len(every)
-
-    def _at_full_size(self) -> list[Row]:
-        return [row for row in self.rows.values() if row.size == self._full]
+        Beyond the number of candidates that were asked for, one is enough.
+        """
+        there = self._candidates.at_full_size()
+        enough = _FAILED_THERE if self._left()[1] > 0 else 1
+        return len(there) < enough and not any(math.isfinite(row.score(self._loss.metric)) for row in there)
 
     def _size(self, suggestion: Suggestion) -> int:
         return int(next(iter(suggestion.fidelity.values()), self._full))
@@ -380,7 +357,7 @@ class Loop:
 
     def _climb(self, incumbent: Incumbent) -> _Step:
         """The incumbent, if it was not run on all the rows yet."""
-        full = float(self._forecast(incumbent.config, self._full).seconds_at_most[0])
+        full = float(self._candidates.forecast(incumbent.config, self._full).seconds_at_most[0])
         return _Step(full=full) if incumbent.verified else self._towards(incumbent.config, full)
 
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
@@ -388,18 +365,7 @@ class Loop:
         largest = max(row.size for row in self.rows.values() if row.folds)
         near = _NEAR * largest >= self._full
         size = self._full if near else round(math.sqrt(largest * self._full))
-        return _Step(config, size, float(self._forecast(config, size).seconds[0]), full)
-
-    def _forecast(self, config: dict[str, Any], size: int) -> Forecast:
-        """What is expected of a run on so many rows."""
-        return self._forecast_of(self._study.space.encode(config, self._fidelity(size))[None])
-
-    def _forecast_of(self, points: Array) -> Forecast:
-        study = self._study
-        return cast(ModelBased, study.strategy).forecast(study.history, points)
-
-    def _fidelity(self, size: int) -> dict[str, int]:
-        return dict.fromkeys(self._study.space.fidelities, size)
+        return _Step(config, size, float(self._candidates.forecast(config, size).seconds[0]), full)
 
     def _report(self, report: Report) -> None:
         study, best = self._study, self._incumbent

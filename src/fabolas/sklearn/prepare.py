@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import joblib
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,6 +26,8 @@ from fabolas.study import Study
 if TYPE_CHECKING:
     from fabolas.sklearn.search import FabolasSearchCV
 
+# Of what identifies a search, what no reader would know again, and what it is called.
+_HASHED = {"targets": "targets (y differs)", "data": "data (X differs)", "splits": "splits"}
 _LISTED = 10_000  # configurations of a finite space at most that are written down
 
 
@@ -66,6 +69,8 @@ class Prepared:
             "return_train_score": bool(search.return_train_score),
             "estimator": estimator_in_words(search.estimator, self.space.names),
         }
+        if search.storage is not None:
+            self.mark |= {"data": joblib.hash(_content(X)), "splits": joblib.hash(splits)}
 
     def study(self) -> Study:
         """The study of this fit, a new one unless the search has a storage that holds one."""
@@ -100,11 +105,27 @@ class Prepared:
 def _same_search(recorded: Mapping[str, Any], mark: Mapping[str, Any]) -> None:
     for what, value in mark.items():
         if recorded.get(what, value) != value:
-            shown = "others" if what == "targets" else repr(value)
-            raise ValueError(
-                f"storage holds a search with {what} {recorded[what]!r}, and this one has {shown}; continue it "
-                "with the data, estimator, cv and scoring it was begun with, or choose another file"
+            differs = (
+                f"other {_HASHED[what]}"
+                if what in _HASHED
+                else f"{what} {recorded[what]!r}, and this one has {value!r}"
             )
+            seed = "; a cv that shuffles needs a random_state for that" if what == "splits" else ""
+            raise ValueError(
+                f"storage holds a search with {differs}; continue it with the data, estimator, cv and scoring it "
+                f"was begun with{seed}, or choose another file"
+            )
+
+
+def _content(X: Any) -> Any:
+    """What the rows hold, however they lie in memory."""
+    if issparse(X):
+        rows = cast(Any, X).tocsr(copy=True)
+        rows.sum_duplicates()
+        return rows.shape, rows.data, rows.indices, rows.indptr
+    if hasattr(X, "columns"):
+        return [(str(name), np.ascontiguousarray(X[name])) for name in X.columns]
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
 
 
 def _classes(estimator: Any, y: Any) -> IntArray | None:

@@ -54,7 +54,10 @@ def row_of(params: dict[str, Any], size: int, seconds: float, folds: Sequence[Fo
     """The row of folds as scikit-learn gives them: failed if a single one could not be fitted, or has no score."""
     error = next((fold["fit_error"] for fold in folds if fold["fit_error"] is not None), None)
     if error is None and any(math.isnan(_metric(fold["test_scores"], metric)) for fold in folds):
-        error = f"its {metric} in a fold is not a number: it could not be scored there"
+        error = (
+            f"its {metric} in a fold is not a number: it could not be scored there, for the "
+            "reason that scikit-learn has warned of; error_score='raise' raises it"
+        )
     return Row(params, size, seconds, tuple(folds), error)
 
 

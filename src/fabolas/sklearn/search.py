@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils.validation import check_is_fitted, indexable
 
 from fabolas._types import IntArray
 from fabolas.history import Trial
@@ -24,6 +25,8 @@ from fabolas.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_OF_THE_BEST = ("best_index_", "best_params_", "best_score_", "best_estimator_", "refit_time_")
 
 
 class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -48,7 +51,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             evaluation on all the rows and the refit included. A training that runs is not cut off.
         n_iter: Number of candidates to evaluate, at any size; one on another number of rows counts again, and the
             last ones are for the best on all the rows. Up to three are all on all of them. Give a time budget,
-            this, or both.
+            this, or both. Without a time budget what a trial costs is taken to be its rows, not its seconds.
         min_size: Training rows in a fold at least, if it has as many: a number or a share; "auto" for the largest
             of 100 rows, 1/64 of them, and as many as hold each class five times in its share (rare classes ask for
             no more than 1/16 of the rows). If that is more than a quarter of the rows, all trials are on all.
@@ -60,8 +63,9 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: As in RandomizedSearchCV. The splits are drawn once in each fit.
         verbose: 1 shows how it goes on standard error, 2 and more also what scikit-learn says of each fold.
         pre_dispatch: As in RandomizedSearchCV.
-        random_state: Seed of the search and the subsets. Which candidates come also depends on how long the ones
-            before took, so two searches with the same seed agree only as far as their times do.
+        random_state: Seed of the search and the subsets. With `n_iter` alone, the same seed gives the same search.
+            With a time budget which candidates come also depends on how long the ones before took, so two searches
+            agree only as far as their times do.
         error_score: As in RandomizedSearchCV; a candidate that failed in any fold never wins.
         return_train_score: As in RandomizedSearchCV.
         storage: A file that keeps the search; an existing one is continued. None starts afresh each time.
@@ -151,7 +155,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def verified_(self) -> bool:
         """Whether the best parameters were run at full size."""
-        return bool(self.cv_results_["n_samples"][self.best_index_] == self.max_size_)
+        return bool(self.cv_results_["n_samples"][self._best("best_index_")] == self.max_size_)
 
     def plot(self) -> "Figure":
         """A figure of the search: scores over time by number of rows, and the best so far at full size.
@@ -159,8 +163,6 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         Raises:
             ImportError: If matplotlib is not installed.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         from fabolas.sklearn.plot import draw, progress_of
 
         check_is_fitted(self, "study_")
@@ -172,9 +174,24 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         tags.array_api_support = False  # rows are chosen by numpy
         return tags
 
+    def _best(self, name: str) -> Any:
+        """What the search holds for the best.
+
+        Raises:
+            NotFittedError: Before `fit`.
+            AttributeError: If there is none.
+        """
+        check_is_fitted(self, "study_")
+        if name not in vars(self):
+            raise AttributeError(
+                f"with several metrics and refit=False there is no best, and no {name}; name a metric in refit"
+            )
+        return vars(self)[name]
+
     def _forecast(self) -> Forecast:
+        best = self._best("best_params_")
         study: Study = self.study_
-        point = study.space.encode(self.best_params_)
+        point = study.space.encode(best)
         return cast(ModelBased, study.strategy).forecast(study.history, point[None])
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "FabolasSearchCV":
@@ -187,6 +204,8 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
                 return cast(FabolasSearchCV, super().fit(X, y, **params))
             # Until scikit-learn 1.9 nobody calls that, and a generator of splits can be read only once.
             self._validate_params()
+            self._get_scorers()
+            X, y = indexable(X, y)
             self._checked_cv_orig = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
             routed = self._get_routed_params_for_fit(params)
             self._check_input_parameters(X, y, routed.splitter.split)
@@ -200,12 +219,16 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
         # Not kept on self: scikit-learn sends self to its workers with every fold.
         prepared: Prepared = self.__dict__.pop("_prepared")
-        self.__dict__.pop("study_", None)
-        with prepared.study() as study:
-            evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
-            loop = prepared.loop(study, evaluation)
-            with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
-                loop.run(report)
+        before = {name: self.__dict__.pop(name) for name in ("study_",) if name in self.__dict__}
+        try:
+            with prepared.study() as study:
+                evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
+                loop = prepared.loop(study, evaluation)
+                with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
+                    loop.run(report)
+        except BaseException:
+            self.__dict__.update(before)  # what an earlier fit found stays whole
+            raise
         self._conclude(loop, evaluation.results, study, prepared)
 
     def _conclude(self, loop: Loop, results: dict[str, Any], study: Study, prepared: Prepared) -> None:
@@ -223,6 +246,8 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             formatted[key] = ranks(scores, [row.size == full for row in rows])
         results.clear()
         results.update(formatted)
+        for name in _OF_THE_BEST:  # where there is none this time, that of an earlier fit is not it
+            self.__dict__.pop(name, None)
         self.cv_results_ = results  # now already: a refit that is interrupted does not lose it
         self.study_, self.min_size_, self.max_size_ = study, prepared.smallest, full
         complete = [row.size == full and np.isfinite(row.score(prepared.loss.metric)) for row in rows]

@@ -60,9 +60,14 @@ class ModelBased:
         initial: number of configurations of the initial design; None for a number that suits the space.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
+
+    Attributes:
+        by_work: whether the share of the target's work stands for the seconds of a trial, and thinking counts for
+            nothing: with a fixed effort, suggestions then follow from the losses alone, whatever the clock says.
     """
 
     name: str
+    by_work = False
 
     def __init__(
         self,
@@ -147,6 +152,7 @@ class ModelBased:
         remaining: float | None = None,
     ) -> Proposal:
         """The next point: of the design until it is used up, then of the models."""
+        history = self._as_seen(history)
         if self._design is None:
             self._design = self.draw_design(self.initial, rng)
         begun = len(history) + len(pending)
@@ -156,10 +162,21 @@ class ModelBased:
             return Proposal(self.draw_design(1, rng)[0], "design", effort=0.0)
         if len(self._spare) and self._is_no_time_to_think(history, pending, remaining):
             point, seconds, self._spare = self._spare.points[0], self._spare.seconds[0], self._spare.rest
-            return Proposal(point, "spare", effort=0.0, predicted_cost=float(seconds))
+            return Proposal(point, "spare", effort=0.0, predicted_cost=self._in_seconds(seconds))
         choice, origin, effort = self._think(history, pending, remaining, rng)
         self._spare = choice.spare
-        return Proposal(choice.point, origin, effort=effort.level, predicted_cost=choice.seconds)
+        seconds = self._in_seconds(choice.seconds)
+        return Proposal(choice.point, origin, effort=effort.level, predicted_cost=seconds)
+
+    def _as_seen(self, history: History) -> History:
+        """The record as decisions see it."""
+        if not (self.by_work and len(history)):
+            return history
+        return history.priced(np.exp(self.space.log_shares(history.points).sum(axis=1)))
+
+    def _in_seconds(self, cost: float) -> float | None:
+        """A predicted cost, if seconds were what it was predicted from."""
+        return None if self.by_work else float(cost)
 
     def incumbent(self, history: History) -> Incumbent | None:
         """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6).
@@ -168,7 +185,7 @@ class ModelBased:
         """
         if not history.complete.any():
             return None
-        models = self._models(history)
+        models = self._models(self._as_seen(history))
         complete = np.flatnonzero(history.complete)
         possible = ~self._fails_at_target(history, history.points[complete])
         complete = complete[possible] if possible.any() else complete
@@ -203,7 +220,7 @@ class ModelBased:
 
     def forecast(self, history: History, points: Array) -> Forecast:
         """Loss and cost of points (m, D) given the record, which must hold a complete trial."""
-        models = self._models(history)
+        models = self._models(self._as_seen(history))
         losses, stds = models.loss_output.moments(*models.loss_at(points))
         return Forecast(losses, stds, models.seconds(points), models.seconds_at_most(points))
 
