@@ -48,6 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments import lines
 from fabolas.demo.data import digits
 from fabolas.sklearn import FabolasSearchCV
 
@@ -284,24 +285,21 @@ def one(problem: str, method: str, seed: int, scale: float, path: str | None, wa
         scores.append(score(known[-1]) if known else None)
     end, params = answers[-1]
     return {
-        "key": key(problem, method, seed, scale),
+        "key": key(problem, method, seed, scale, wall),
         "scores": [*scores, score(params)],
         "end": end / budget,
         "params": params,
     }
 
 
-def key(problem: str, method: str, seed: int, scale: float) -> str:
+def key(problem: str, method: str, seed: int, scale: float, wall: bool) -> str:
     """What identifies a run in the journal."""
-    return json.dumps([problem, method, seed, scale])
+    return json.dumps([problem, method, seed, scale, *(["wall"] if wall else [])])
 
 
 def finished() -> dict[str, dict[str, Any]]:
     """All runs of the journal by key."""
-    if not JOURNAL.exists():
-        return {}
-    rows = [json.loads(line) for line in JOURNAL.read_text().splitlines()]
-    return {row["key"]: row for row in rows}
+    return {row["key"]: row for row in lines.read(JOURNAL)}
 
 
 def problems(arguments: argparse.Namespace) -> list[str]:
@@ -312,17 +310,15 @@ def problems(arguments: argparse.Namespace) -> list[str]:
 def turn(methods: list[str], problem: str, seed: int, scale: float, path: str | None, wall: bool) -> None:
     """Each method once on a problem, unless the journal has it."""
     for method in np.roll(methods, seed):
-        if key(problem, method, seed, scale) not in finished():
+        if key(problem, method, seed, scale, wall) not in finished():
             row = one(problem, str(method), seed, scale, path, wall)
-            with JOURNAL.open("a") as journal:
-                journal.write(json.dumps(row, default=str) + "\n")
+            lines.append(JOURNAL, row)
             shown = ["-" if s is None else f"{s:.4f}" for s in row["scores"]]
             print(problem, method, seed, *shown, f"{row['end']:.2f}", flush=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs what the journal does not have yet."""
-    JOURNAL.parent.mkdir(exist_ok=True)
     with ProcessPoolExecutor(arguments.processes) as pool:
         turns = [
             pool.submit(
@@ -344,7 +340,8 @@ def run(arguments: argparse.Namespace) -> None:
 def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.ndarray:
     """Held-out errors in percent, (seeds, checkpoints + 1): the last column is when the last answer came."""
     done = finished()
-    rows = [done.get(key(problem, method, seed, arguments.scale)) for seed in range(arguments.seeds)]
+    wanted = [key(problem, method, seed, arguments.scale, arguments.wall) for seed in range(arguments.seeds)]
+    rows = [done.get(each) for each in wanted]
     errors = [
         [np.nan if s is None else 100 * (1 - s) for s in row["scores"]] + [row["end"]] for row in rows if row
     ]
@@ -382,9 +379,9 @@ def figure(arguments: argparse.Namespace) -> None:
         ):
             for row, problem in enumerate(shown):
                 errors = errors_of(arguments, problem, method)[:, column]
-                errors, y = errors[~np.isnan(errors)], row + 0.22 * (place - 1)
+                y = row + 0.22 * (place - 1)
                 axes.plot(errors, np.full(len(errors), y), ".", color=colour, ms=6, alpha=0.6)
-                if len(errors):
+                if len(errors) and not np.isnan(errors).any():  # of some seeds it would flatter
                     axes.plot(np.median(errors), y, "|", color=colour, ms=9, mew=2.2)
             axes.plot([], [], ".", color=colour, label=method)
         axes.set_title(f"after {checkpoint:g} of the budget" if checkpoint < 1 else "at the end", fontsize=10)

@@ -5,8 +5,9 @@
     python -m experiments.svm_grid figures
 
 A run is simulated: a trial costs what the table says, plus the time that the strategy really thought. Finished
-runs are kept, so that a stopped comparison goes on where it was. `--cost-scale 100` makes trainings of minutes to
-an hour, the paper's regime. `summary` and `figures` show what there is for the same settings.
+runs are kept, so that a stopped comparison goes on where it was; those that ended at a lower `--max-trials` are
+made anew. `--cost-scale 100` makes trainings of minutes to an hour, the paper's regime. `summary` and `figures`
+show what there is for the same settings.
 """
 
 from __future__ import annotations
@@ -46,12 +47,15 @@ def show(options: argparse.Namespace, setting: Setting, journal: Journal) -> Non
     """Print the summary table, and write it as Markdown where `--output` says."""
     problem = setting.problem
     checkpoints = tuple(c for c in summary.CHECKPOINTS if c <= setting.budget)
-    found = {method: list(journal.of(setting, method).values()) for method in options.strategies}
+    found = {
+        method: list(journal.of(setting, method, options.seeds).values()) for method in options.strategies
+    }
     rows = [summary.summarise(method, runs, problem, checkpoints) for method, runs in found.items() if runs]
     title = (
         f"{problem.name}: time until the incumbent stays within a distance of the best error {problem.best:.4f}, "
         f"in full trainings of {problem.full_cost:.3g} s\n(median over seeds; runs that got there; "
-        "× times FABOLAS's time), and regret after so many full trainings"
+        "× times FABOLAS's time), and regret after so many full trainings\n(* of runs of which some had ended "
+        "before, at the limit of trials)"
     )
     Console(width=max(console.width, 130)).print(summary.table(rows, title, checkpoints))
     if options.output:
@@ -62,7 +66,7 @@ def draw(options: argparse.Namespace, setting: Setting, journal: Journal) -> Non
     """Draw the figures that there are runs for."""
     from experiments.svm_grid import figures
 
-    found = {method: list(journal.of(setting, method).values()) for method in METHODS}
+    found = {method: list(journal.of(setting, method, options.seeds).values()) for method in METHODS}
     runs = {method: of_method for method, of_method in found.items() if of_method}
     for path in figures.draw(setting.problem, runs, setting.budget, options.output or Path("docs/figures")):
         console.print(f"wrote {path}")

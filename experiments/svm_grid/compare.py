@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import lines
 from experiments.simulate import Run, simulate
 from experiments.svm_grid.problem import Problem
 
@@ -44,7 +45,7 @@ class Setting:
         cost_scale: all seconds of the table are multiplied by it.
         largest: tabulated size that is the target; None for the table's own.
         budget: simulated time in full trainings of the best configuration.
-        max_trials: where a model-based run ends in any case.
+        max_trials: where a model-based run ends in any case; one that has gone on for longer will do as well.
         overhead: seconds that each suggestion counts for; None counts the measured time.
     """
 
@@ -87,9 +88,15 @@ class Job:
 
     @property
     def key(self) -> str:
-        """What identifies the run in a journal: all that it depends on except the code."""
+        """What identifies the run in a journal: all that it depends on except the code, and where it ends."""
         given = {**asdict(self.setting), "table": self.setting.problem.checksum}
+        del given["max_trials"]
         return json.dumps([given, *METHODS[self.method], self.seed], sort_keys=True)
+
+    def is_done_by(self, run: Run) -> bool:
+        """Whether the run went on for as long as this one would: the whole budget, or as many trials."""
+        ended = run.time[-1] >= self.setting.budget * self.setting.problem.full_cost
+        return bool(ended or len(run.time) >= self.setting.max_trials)
 
     def run(self) -> Run:
         """Simulate it."""
@@ -107,31 +114,30 @@ class Job:
 
 
 class Journal:
-    """Finished runs by key; one JSON line each, written at once, so that a killed comparison goes on."""
+    """Finished runs by key; one JSON line each, written at once, so that a killed comparison goes on.
+
+    Of several runs with one key the last counts: a run that had ended at a lower limit of trials was made anew.
+    """
 
     def __init__(self, path: Path = JOURNAL) -> None:
         self.path = path
         self.runs: dict[str, Run] = {}
-        if path.exists():
-            text = path.read_text()
-            whole = text[: text.rfind("\n") + 1]  # a torn last line never was
-            if whole != text:
-                path.write_text(whole)
-            for line in whole.splitlines():
-                row = json.loads(line)
-                self.runs[row["key"]] = Run(**{name: np.array(column) for name, column in row["run"].items()})
+        for row in lines.read(path):
+            self.runs[row["key"]] = Run(**{name: np.array(column) for name, column in row["run"].items()})
 
     def add(self, job: Job, run: Run) -> None:
         """Keep a finished run."""
         self.runs[job.key] = run
         columns = {name: [_short(value) for value in column] for name, column in vars(run).items()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(json.dumps({"key": job.key, "method": job.method, "run": columns}) + "\n")
+        lines.append(self.path, {"key": job.key, "method": job.method, "run": columns})
 
-    def of(self, setting: Setting, method: str) -> dict[int, Run]:
+    def has(self, job: Job) -> bool:
+        """Whether the run need not be made."""
+        return job.key in self.runs and job.is_done_by(self.runs[job.key])
+
+    def of(self, setting: Setting, method: str, seeds: int) -> dict[int, Run]:
         """Seed -> run of a method, as far as there are any."""
-        keys = {seed: Job(setting, method, seed).key for seed in range(1000)}
+        keys = {seed: Job(setting, method, seed).key for seed in range(seeds)}
         return {seed: self.runs[key] for seed, key in keys.items() if key in self.runs}
 
 
@@ -144,7 +150,7 @@ def compare(
 ) -> tuple[int, Iterator[Job]]:
     """Run what the journal does not have yet: how many runs that is, and each when it is finished."""
     jobs = [Job(setting, method, seed) for seed in range(seeds) for method in methods]
-    jobs = [job for job in jobs if job.key not in journal.runs]
+    jobs = [job for job in jobs if not journal.has(job)]
     return len(jobs), _finished(jobs, journal, processes)
 
 

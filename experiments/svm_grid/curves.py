@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -29,8 +30,10 @@ class Band:
     upper: Array  # (n,)
 
 
-def over_time(runs: list[Run], unit: float, end: float, points: int = 300) -> Band:
-    """Test error of the incumbent: median and quartiles at times on a log grid up to `end`, in units.
+def over_time(
+    runs: list[Run], unit: float, end: float, of: Literal["test", "regret"] = "test", points: int = 300
+) -> Band:
+    """Test error or regret of the incumbent: median and quartiles at times on a log grid up to `end`, in units.
 
     A run without a recommendation is worse than any other. After a run's last trial its last incumbent stays, and
     the curve ends where half of the runs have ended.
@@ -40,7 +43,7 @@ def over_time(runs: list[Run], unit: float, end: float, points: int = 300) -> Ba
     values = np.full((len(runs), points), np.inf)
     for i, run in enumerate(runs):
         last = np.searchsorted(run.time, at * unit, side="right") - 1
-        known = np.where(last >= 0, run.test[np.maximum(last, 0)], np.nan)
+        known = np.where(last >= 0, getattr(run, of)[np.maximum(last, 0)], np.nan)
         values[i] = np.where(np.isnan(known), np.inf, known)
     # Quantiles that are values of runs: between a number and infinity there is nothing to interpolate.
     lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,6 +28,8 @@ COLOURS = {
     "hyperband": "#8e44ad",
     "random": "#808080",
 }
+DASHED = {"es": "--", "hyperband": "-."}  # which often lie on another curve
+FLOOR = 1e-4  # of regrets that are shown: less than one row of the validation sets
 Runs = Mapping[str, list[Run]]  # by method
 
 
@@ -58,30 +61,47 @@ def heat_maps(problem: Problem) -> Figure:
 
 
 def over_time(problem: Problem, runs: Runs, budget: float, title: str) -> Figure:
-    """Test error of the incumbent against time in full trainings, median and quartiles (figure 2, left, middle)."""
-    figure = Figure(figsize=(8.4, 4.6), layout="constrained")
-    ax = figure.subplots()
-    best, worst = problem.test_error(problem.best_config), 0.0
-    for method, of_method in runs.items():
-        band = curves.over_time(of_method, problem.full_cost, budget)
-        colour = COLOURS.get(method)
-        ax.step(band.at, band.middle, where="post", color=colour, label=method, lw=1.8)
-        ax.fill_between(band.at, band.lower, band.upper, step="post", color=colour, alpha=0.15, lw=0)
-        worst = max(worst, float(band.upper[np.isfinite(band.upper)].max(initial=best)))
-    ax.axhline(best, color="black", lw=0.8, ls=":", label="best of the table")
-    ax.set(xscale="log", yscale="log", title=title)
-    ax.set(
-        xlabel="time in trainings of the best configuration on all the data",
-        ylabel="test error of the incumbent",
-    )
-    ax.set_ylim(0.9 * best, 1.1 * worst)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    """The incumbent against time in full trainings, median and quartiles (figure 2, left, middle).
+
+    Its test error on the left, as in the paper, and on the right how far its validation error is from the best.
+    """
+    figure = Figure(figsize=(13, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    best = problem.test_error(problem.best_config)
+    _, worst = _draw_bands(left, problem, runs, budget, "test")
+    worst = max(worst, best)
+    left.axhline(best, color="black", lw=0.8, ls=":", label="best of the table")
+    left.set(ylabel="test error of the incumbent", ylim=(0.9 * best, 1.1 * worst))
+    lowest, highest = _draw_bands(right, problem, runs, budget, "regret")
+    right.set(ylabel="validation error above the best", ylim=(0.8 * lowest, 1.2 * highest))
+    for ax in (left, right):
+        ax.set(
+            xscale="log", yscale="log", xlabel="time in trainings of the best configuration on all the data"
+        )
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     _plain_ticks(
-        ax,
+        left,
         [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.9) if 0.9 * best <= t <= 1.1 * worst],
     )
-    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.suptitle(title)
+    figure.legend(*left.get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside center right")
     return figure
+
+
+def _draw_bands(
+    ax: Axes, problem: Problem, runs: Runs, budget: float, of: Literal["test", "regret"]
+) -> tuple[float, float]:
+    """Median and quartiles of each method; the lowest and the highest value of all."""
+    lowest, highest = 1.0, FLOOR
+    for method, of_method in runs.items():
+        band = curves.over_time(of_method, problem.full_cost, budget, of)
+        lower, middle, upper = (np.maximum(c, FLOOR) for c in (band.lower, band.middle, band.upper))
+        colour = COLOURS.get(method)
+        ax.step(band.at, middle, where="post", label=method, lw=1.8, ls=DASHED.get(method, "-"), color=colour)
+        ax.fill_between(band.at, lower, upper, step="post", alpha=0.15, lw=0, color=colour)
+        lowest = float(lower[np.isfinite(lower)].min(initial=lowest))
+        highest = float(upper[np.isfinite(upper)].max(initial=highest))
+    return lowest, highest
 
 
 def sizes_chosen(problem: Problem, runs: Runs, trials: int = 100) -> Figure:
@@ -117,7 +137,7 @@ def basis_functions(problem: Problem) -> Figure:
         title="log of the loss: φ = (1, 1 − u); dotted, the paper's (1, (1 − u)²)",
         ylabel="validation error",
     )
-    right.set(title="φ(u) = (1, u), fitted to the log of the cost", ylabel="seconds")
+    right.set(title="log of the cost: φ = (1, u)", ylabel="seconds")
     left.legend(frameon=False, fontsize=9)
     ticks = _quarters(problem)
     for ax in (left, right):

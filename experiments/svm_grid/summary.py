@@ -33,6 +33,7 @@ class Summary:
     seeds: int
     reached: tuple[Reached, ...]  # for each distance
     regret: tuple[float, ...]  # median at each checkpoint; infinite where most runs recommend nothing
+    ended: tuple[int, ...]  # runs that had ended before each checkpoint: their last regret stands for it
     trials: float  # median
     end: float  # median time of the last trial, in full trainings
     thinking: float  # median share of the time
@@ -51,6 +52,7 @@ def summarise(method: str, runs: list[Run], problem: Problem, checkpoints: tuple
             for median, count in zip(_median(times), np.isfinite(times).sum(axis=0), strict=True)
         ),
         regret=_median(np.array(regret)),
+        ended=tuple(sum(run.time[-1] < checkpoint * unit for run in runs) for checkpoint in checkpoints),
         trials=_median(np.array([[len(run.time)] for run in runs]))[0],
         end=_median(np.array([[run.time[-1] / unit] for run in runs]))[0],
         thinking=_median(np.array([[run.thinking.sum() / run.time[-1]] for run in runs]))[0],
@@ -84,7 +86,10 @@ def cells(row: Summary, reference: Summary | None) -> list[str]:
             if np.isfinite(ratio) and ratio > 0:
                 text += f" ×{ratio:.2g}" if ratio < 10 else f" ×{ratio:.0f}"
         times.append(text)
-    regrets = [f"{value:.4f}" if np.isfinite(value) else "—" for value in row.regret]
+    regrets = [
+        f"{value:.4f}{'*' if ended else ''}" if np.isfinite(value) else "—"
+        for value, ended in zip(row.regret, row.ended, strict=True)
+    ]
     return [row.method, *times, *regrets, f"{row.trials:.0f}", _number(row.end), f"{row.thinking:.0%}"]
 
 

@@ -76,6 +76,7 @@ def test_time_counts_after_which_the_incumbent_stays_within_the_distance():
     assert [r.runs for r in row.reached] == [2, 1, 0]
     assert [r.median for r in row.reached] == [2.0, np.inf, np.inf]  # of 2, 1 and never
     assert row.regret == (0.009, 0.009)
+    assert row.ended == (0, 1)
     assert row.trials == 2
     assert row.end == 2.0
 
@@ -88,7 +89,7 @@ def test_a_row_says_how_many_times_longer_than_fabolas_a_method_takes():
     ]
     lines = summary.markdown(rows, (20.0,)).splitlines()
     assert lines[0].startswith("| method | within 0.01 | within 0.005 | within 0.002 | regret at 20 |")
-    assert lines[2].startswith("| fabolas | 0.5 (1/1) | 0.5 (1/1) | 0.5 (1/1) | 0.0010 | 1 |")
+    assert lines[2].startswith("| fabolas | 0.5 (1/1) | 0.5 (1/1) | 0.5 (1/1) | 0.0010* | 1 |")
     assert lines[3].startswith("| ei | 6 (1/1) ×12 | ")
     slow = summary.summarise("es", [run_of([1, 2], [0.5, 0.5])], problem, ())
     assert summary.cells(slow, rows[0])[1] == "— (0/1)"
@@ -97,8 +98,8 @@ def test_a_row_says_how_many_times_longer_than_fabolas_a_method_takes():
 def test_a_run_is_read_back_as_it_was_and_is_not_run_again(journal, table, setting):
     again = Journal(journal.path)
     assert len(again.runs) == 8
-    for seed, run in journal.of(setting, "fabolas").items():
-        read = again.of(setting, "fabolas")[seed]
+    for seed, run in journal.of(setting, "fabolas", 10).items():
+        read = again.of(setting, "fabolas", 10)[seed]
         np.testing.assert_allclose(read.time, run.time, rtol=1e-5)
         np.testing.assert_allclose(read.regret, run.regret, rtol=1e-4, atol=1e-6)
         np.testing.assert_array_equal(read.origin, run.origin)
@@ -106,6 +107,20 @@ def test_a_run_is_read_back_as_it_was_and_is_not_run_again(journal, table, setti
     assert compare.compare(setting, ["fabolas", "ei"], 2, again, 1)[0] == 2
     other = Setting(str(table), budget=7.0, max_trials=12, overhead=0.01)
     assert compare.compare(other, ["fabolas"], 2, again, 1)[0] == 2
+
+
+def test_a_run_that_ended_at_a_lower_limit_of_trials_is_made_anew(journal, table):
+    longer = Setting(str(table), budget=6.0, max_trials=1000, overhead=0.01)
+    unit = longer.problem.full_cost
+    capped = [run for run in journal.of(longer, "fabolas", 2).values() if run.time[-1] < 6 * unit]
+    assert capped
+    assert compare.compare(longer, ["fabolas", "random"], 2, journal, 1)[0] == len(capped)
+    shorter = Setting(str(table), budget=6.0, max_trials=5, overhead=0.01)
+    assert compare.compare(shorter, ["fabolas", "random"], 2, journal, 1)[0] == 0
+
+
+def test_only_so_many_seeds_are_shown_as_are_asked_for(journal, setting):
+    assert list(journal.of(setting, "fabolas", 1)) == [0]
 
 
 def test_a_journal_has_no_run_of_another_table_of_the_same_name(
@@ -116,27 +131,34 @@ def test_a_journal_has_no_run_of_another_table_of_the_same_name(
     columns["valid"] = columns["valid"] + np.float32(0.001)
     np.savez_compressed(tmp_path / "tiny.npz", **columns)
     monkeypatch.setattr(compare, "_load", lambda *_: Problem.load(tmp_path / "tiny.npz"))
-    assert not journal.of(setting, "fabolas")
+    assert not journal.of(setting, "fabolas", 10)
 
 
-def test_a_torn_line_of_a_journal_is_cut_off(journal, tmp_path):
+def test_a_torn_line_of_a_journal_never_was_and_who_writes_next_cuts_it_off(journal, setting, tmp_path):
     path = tmp_path / "runs.jsonl"
-    path.write_text(journal.path.read_text() + '{"key": "half')
+    torn = journal.path.read_text() + '{"key": "half'
+    path.write_text(torn)
+    again = Journal(path)
+    assert len(again.runs) == 8
+    assert path.read_text() == torn  # who reads does not write: another process may be about to
+    job = Job(setting, "random", 1)
+    again.add(job, journal.runs[job.key])
+    assert path.read_text().startswith(journal.path.read_text())
+    assert len(path.read_text().splitlines()) == 9
     assert len(Journal(path).runs) == 8
-    assert path.read_text() == journal.path.read_text()
 
 
 def test_a_model_based_run_ends_at_the_limit_of_trials_and_random_search_at_the_budget(journal, setting):
     unit = setting.problem.full_cost
-    for run in journal.of(setting, "fabolas").values():
+    for run in journal.of(setting, "fabolas", 10).values():
         assert len(run.time) == 12 or run.time[-1] >= 6 * unit
-    for run in journal.of(setting, "random").values():
+    for run in journal.of(setting, "random", 10).values():
         assert run.time[-1] >= 6 * unit
         assert np.all(run.size == 1)
 
 
 def test_runs_record_the_test_error_and_size_of_what_they_tried(journal, setting):
-    for run in journal.of(setting, "mtbo").values():
+    for run in journal.of(setting, "mtbo", 10).values():
         assert set(run.size) <= {0.25, 1.0}
         # The made-up test error is the validation error plus 0.01.
         np.testing.assert_allclose(run.test, run.regret + setting.problem.best + 0.01, atol=1e-5)
