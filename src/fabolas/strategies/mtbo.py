@@ -31,8 +31,9 @@ class Mtbo(ModelBased):
     finite-rank kernel of FABOLAS with one-hot basis functions. Costs are modelled alike. The overhead of deciding
     does not enter the price: that is one of FABOLAS's two differences.
 
-    The initial design is spread configurations on every auxiliary task, smallest first, and the first of them at
-    the target, so that the tasks are known to differ. More of the target is for the acquisition to decide.
+    The initial design is spread configurations on every auxiliary task, smallest first. None of them is at the
+    target: an arbitrary configuration may cost many times a good one there, so what is to be learnt of the target
+    is for the acquisition to decide, which knows the costs.
 
     Args:
         space: what to search; without fidelities the target is the only task.
@@ -84,12 +85,10 @@ class Mtbo(ModelBased):
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
 
     def draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """The same k spread configurations on every auxiliary task, smallest first; the first at the target."""
+        """The same k spread configurations on every auxiliary task, smallest first; at the target if it has none."""
         x = self.space.spread(k, rng)
-        if len(self.tasks) == 1:
-            return self.region.at_target(x)
-        blocks = [np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in self.tasks[:0:-1]]
-        return np.concatenate([*blocks, self.region.at_target(x[:1])])
+        begun = self.tasks[:0:-1] if len(self.tasks) > 1 else self.tasks
+        return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in begun])
 
     def draw_fidelities(self, n: int, rng: np.random.Generator) -> Array:
         """Tasks (n, f), each as often."""
