@@ -248,7 +248,9 @@ def begin(tmp_path: Path, length: str) -> "subprocess.Popen[str]":
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     begun = tmp_path / "begun"
-    while not (begun.exists() and len(begun.read_text()) >= 2 and len(read(tmp_path / "study.db").started) == 2):
+    while not (
+        begun.exists() and len(begun.read_text()) >= 2 and len(read(tmp_path / "study.db").started) == 2
+    ):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)

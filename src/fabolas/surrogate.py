@@ -217,6 +217,11 @@ class Data:
     costs: Array  # (n,) seconds; 0 where unknown
     failed: BoolArray  # (n,)
 
+    @property
+    def lowest(self) -> float:
+        """The lowest loss; infinite without a complete trial."""
+        return float(self.losses[~self.failed].min(initial=np.inf))
+
     def targets(self, output: Output | None, warp: Warp = "none") -> tuple[Array, Output]:
         """Standardised losses (n,) under the given map, or under one fitted to them."""
         complete = self.losses[~self.failed]

@@ -364,3 +364,22 @@ def test_a_study_whose_models_had_other_hyperparameters_goes_on_with_new_ones() 
         assert study.incumbent() is not None
         evaluate(study, study.ask())
         assert study.strategy.state()["cost_walkers"].shape[1] == state["cost_walkers"].shape[1] + 1
+
+
+@pytest.mark.parametrize("warp", ["log", "excess"])
+def test_what_is_predicted_of_a_measured_point_is_near_it_though_nothing_as_low_was_seen_before(
+    warp: str,
+) -> None:
+    def loss(x: float, u: float) -> float:
+        return (1.0 + (x - 0.3) ** 2) * 10.0 ** (-4.0 * u)
+
+    space = Space({"x": Float(0.0, 1.0)}, {"size": (10, 1000)})
+    with Study(space, seed=0, overhead=0.01, effort=0.3, warp=warp) as study:
+        while (s := study.ask(remaining=0.05)).origin == "design" or len(study.trials) < 8:
+            study.tell(s, loss(*s.point), cost=float(np.exp(8.0 * (s.point[1] - 1.0))))
+        study.fail(s, "not this one")
+        measured = study.request({"x": 0.31})  # nothing is fitted after it
+        study.tell(measured, loss(0.31, 1.0), cost=1.0)
+        forecast = study.strategy.forecast(study.history, measured.point[None])
+    assert abs(forecast.losses[0] - loss(0.31, 1.0)) < 3 * forecast.stds[0]
+    assert forecast.losses[0] < 3 * loss(0.31, 1.0)

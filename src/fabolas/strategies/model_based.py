@@ -360,7 +360,11 @@ class ModelBased:
         if self._fitted is None or len(self._fitted.loss.points) != len(seen.points):
             self._fitted = surrogate.build(self.spec, seen, self._samples)
         new = _data(history, slice(self._seen, None))
-        return self._fitted.given(new) if len(new.points) else self._fitted
+        if not len(new.points):
+            return self._fitted
+        if new.lowest < seen.lowest:  # which the map of the losses that were seen does not reach
+            return surrogate.build(self.spec, _data(history), self._samples)
+        return self._fitted.given(new)
 
 
 def _data(history: History, which: slice = slice(None)) -> Data:
