@@ -85,7 +85,7 @@ class Mtbo(ModelBased):
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
 
     def draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """The same k spread configurations on every auxiliary task, smallest first; at the target if it has none."""
+        """The same k spread configurations on every auxiliary task, smallest first; without one, at the target."""
         x = self.space.spread(k, rng)
         begun = self.tasks[:0:-1] if len(self.tasks) > 1 else self.tasks
         return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in begun])
