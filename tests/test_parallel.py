@@ -241,7 +241,7 @@ print([trial.status for trial in result.trials])
 
 
 def begin(tmp_path: Path, length: str) -> "subprocess.Popen[str]":
-    """A run of two workers in a process of its own, as a script without `if __name__`; its file says both have begun."""
+    """A run of two workers as a script without `if __name__`; its file says that both have begun."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), str(tmp_path / "study.db"), str(tmp_path), length]
