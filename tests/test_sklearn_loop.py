@@ -35,6 +35,7 @@ def run(
     verify: bool = True,
     storage: Any = None,
     tick: float = 1e-4,
+    refit: float = 0.0,
 ) -> tuple[Loop, Clock, Study]:
     """A search whose candidates are the better the nearer x is to 0.4, and take so many seconds on all the rows."""
     clock, rng = Clock(tick), np.random.default_rng(seed)
@@ -46,7 +47,7 @@ def run(
         return Row(params, size, took, ({"test_scores": 1.0 - loss},))
 
     study = Study(space, seed=seed, clock=clock, effort=0.3, storage=storage)
-    ending = Ending(verify=verify, refit=0.0, configurations=space.configurations(1000))
+    ending = Ending(verify=verify, refit=refit, configurations=space.configurations(1000))
     loop = Loop(study, evaluate, Loss("score", 1.0), budget, ending, {}, FULL, clock(), clock)
     loop.run(lambda snapshot: None)
     study.close()
@@ -92,6 +93,39 @@ def test_a_few_candidates_keep_to_the_time_budget() -> None:
 
 
 LINE = {"x": Float(0.0, 1.0)}, {"rows": (100, FULL)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_training_has_its_time_too(seed: int) -> None:
+    _, clock, _ = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed, refit=2.0)
+    assert 30.0 < clock.now < 40.5  # two trainings of ten seconds are to come
+
+
+def test_a_run_that_will_be_late_is_announced() -> None:
+    with pytest.warns(UserWarning, match=r"predicted to take \d+ s, and \d s are left.*verify=False") as said:
+        loop, clock, _ = run(Space(*LINE), lambda p: 60.0, Budget(12.0))
+    assert [row.size for row in loop.rows.values()].count(FULL) == 1
+    assert clock.now > 60.0
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("budget", [Budget(None, 24), Budget(1000.0), Budget(1000.0, 24)])
+def test_a_grid_that_the_budget_covers_is_run_on_all_the_rows(budget: Budget) -> None:
+    space = Space({"x": [0.1, 0.3, 0.5, 0.9], "y": [1, 2, 4]}, {"rows": (100, FULL)})
+    loop, _, _ = run(space, lambda p: 1.0, budget)
+    full = [tuple(row.params.values()) for row in loop.rows.values() if row.size == FULL]
+    assert len(set(full)) == len(full) == 12
+    if budget.seconds is None:
+        assert len(loop.rows) == 12
+    else:  # what a run takes must be known first
+        assert len(loop.rows) <= 16
+
+
+def test_a_grid_that_the_budget_does_not_cover_is_searched() -> None:
+    space = Space({"x": [0.1, 0.3, 0.5, 0.9], "y": [1, 2, 4]}, {"rows": (100, FULL)})
+    loop, _, _ = run(space, lambda p: 1.0, Budget(None, 12))
+    sizes = [row.size for row in loop.rows.values()]
+    assert 3 <= sizes.count(FULL) < 12
 
 
 @pytest.mark.parametrize("verify", [True, False])

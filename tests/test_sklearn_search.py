@@ -1,9 +1,11 @@
 """``FabolasSearchCV`` as its users meet it: what goes in, what comes out, what must never happen."""
 
+import os
 import pickle
 import re
 import signal
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,7 +32,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fabolas import Float, Space, Study
-from fabolas.sklearn import FabolasSearchCV
+from fabolas.sklearn import FabolasSearchCV, prepare
+from fabolas.sklearn.loop import Ending, Loop
 
 X, Y = make_classification(1500, 6, n_informative=4, n_classes=3, random_state=0)
 XR, YR = make_regression(1500, 5, noise=5.0, random_state=0)
@@ -56,6 +59,17 @@ def check(found: FabolasSearchCV) -> None:
     assert len(found.trials_) == len(results["params"])
 
 
+class Sleeps(LogisticRegression):
+    """Takes 0.2 ms a row, or says so."""
+
+    slept = 0.0
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Sleeps":
+        time.sleep(2e-4 * len(X))
+        Sleeps.slept += 2e-4 * len(X)
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+
 class TestAnswer:
     def test_a_fit_without_a_best_leaves_none_of_an_earlier_one(self) -> None:
         found = search(n_iter=12).fit(X, Y)
@@ -79,8 +93,17 @@ class TestAnswer:
         assert found.cv_results_["n_samples"].min() == 100
         folds = cross_val_score(LogisticRegression(**found.best_params_), X, Y, cv=3)
         assert found.best_score_ == pytest.approx(folds.mean())
-        assert abs(found.predicted_loss_ - (1 - found.best_score_)) < 0.1
-        assert found.predicted_std_ >= 0
+        assert 0 < found.predicted_std_ < 0.05
+        assert abs(found.predicted_loss_ - (1 - found.best_score_)) < 3 * found.predicted_std_
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_what_is_predicted_of_the_best_is_near_what_was_measured_of_it(self, seed: int) -> None:
+        def accuracy(estimator: Any, X: Any, y: Any) -> float:  # whose best value nobody knows
+            return float(estimator.score(X, y))
+
+        found = search(n_iter=8 + 2 * seed, scoring=accuracy, random_state=seed).fit(X, Y)
+        assert 0 < found.predicted_std_ < 0.05
+        assert abs(found.predicted_loss_ + found.best_score_) < 3 * found.predicted_std_
 
     def test_the_best_is_trained_on_all_the_data(self) -> None:
         found = search().fit(X, Y)
@@ -108,6 +131,35 @@ class TestAnswer:
         found = search(n_iter=None, time_budget=0.7).fit(X, Y)
         check(found)
         assert found.study_.spent < 5
+
+    @pytest.mark.slow
+    def test_a_fit_takes_as_long_as_it_may_with_the_refit(self) -> None:
+        start = time.perf_counter()
+        found = search(Sleeps(), n_iter=None, time_budget=6.0).fit(X, Y)
+        assert 3.0 < time.perf_counter() - start < 6.9  # a run on all the rows takes 0.6 s, the refit 0.3 s
+        check(found)
+
+    def test_what_a_trial_costs_is_the_time_of_all_its_folds(self) -> None:
+        class Timed(FabolasSearchCV):
+            _clock = staticmethod(lambda: Sleeps.slept)
+
+        found = Timed(Sleeps(), SPACE, n_iter=5, cv=4, random_state=0).fit(X, Y)
+        for trial in found.trials_:
+            assert trial.cost == pytest.approx(4 * 2e-4 * trial.fidelity["n_samples"])
+
+    @pytest.mark.parametrize(("jobs", "share"), [(1, 1.5 / 3), (2, 1.5 / 2), (3, 1.5), (8, 1.5)])
+    def test_the_refit_is_one_training_on_all_the_rows_beside_a_trial_of_three_in_parallel(
+        self, jobs: int, share: float, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept = []
+
+        def loop(*arguments: Any) -> Loop:
+            kept.extend(each for each in arguments if isinstance(each, Ending))
+            return Loop(*arguments)
+
+        monkeypatch.setattr(prepare, "Loop", loop)
+        search(n_iter=1, n_jobs=jobs).fit(X, Y)
+        assert [ending.refit for ending in kept] == [share]
 
     def test_without_verification_the_answer_is_the_incumbent(self) -> None:
         found = search(verify=False, n_iter=6).fit(X, Y)
@@ -563,9 +615,15 @@ class TestEstimator:
     def test_a_fit_that_fails_leaves_what_an_earlier_one_found(self) -> None:
         found = search(n_iter=4).fit(X, Y)
         before = found.trials_, found.best_params_, found.predicted_loss_
-        found.set_params(estimator=Fragile(), param_distributions={"C": loguniform(1, 10)})
+        found.set_params(estimator=Fragile(), param_distributions={"C": loguniform(1, 10)}, cv=4)
         with pytest.raises(ValueError, match="candidates of this fit failed"):
             found.fit(X, Y)
+        assert (found.trials_, found.best_params_, found.predicted_loss_) == before
+        assert found.n_splits_ == 3
+        found.set_params(param_distributions={"C": "what"})
+        with pytest.raises(TypeError, match="'C'"):
+            found.fit(X, Y)
+        assert not hasattr(found, "_prepared")
         assert (found.trials_, found.best_params_, found.predicted_loss_) == before
 
     def test_where_there_is_no_best_it_says_so(self) -> None:
@@ -595,8 +653,14 @@ class TestEstimator:
         assert cross_val_score(search(n_iter=3), X, Y, cv=2).mean() > 0.5
 
     def test_folds_may_be_trained_in_parallel(self) -> None:
-        found = search(n_iter=4, n_jobs=2).fit(X, Y)
-        check(found)
+        def worker(estimator: Any, X: Any, y: Any) -> float:
+            return float(os.getpid())
+
+        results = search(n_iter=2, n_jobs=2, scoring=worker).fit(X, Y).cv_results_
+        workers = {results[f"split{i}_test_score"][0] for i in range(3)}
+        assert os.getpid() not in workers
+        assert len(workers) <= 2
+        check(search(n_iter=4, n_jobs=2).fit(X, Y))
 
 
 class TestStorage:
@@ -605,6 +669,10 @@ class TestStorage:
         search(n_iter=4, refit="accuracy", **given).fit(X, Y)
         with pytest.raises(ValueError, match="metric 'accuracy', and this one has 'neg_log_loss'"):
             search(n_iter=6, refit="neg_log_loss", **given).fit(X, Y)
+
+    def test_a_random_state_that_moves_on_cannot_be_kept(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="with a storage random_state expected a whole number"):
+            search(storage=tmp_path / "search.db", random_state=np.random.RandomState(0)).fit(X, Y)
 
     def test_a_single_candidate_can_be_followed_by_others(self, tmp_path: Path) -> None:
         search(n_iter=1, storage=tmp_path / "search.db").fit(X, Y)

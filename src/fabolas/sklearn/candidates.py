@@ -50,6 +50,22 @@ class Candidates:
         known = {_key(row.params) for row in self.at_full_size()}
         return self._every is not None and len(known) >= len(self._every)
 
+    def left(self) -> float:
+        """How many configurations were not run on all the rows; infinite if they cannot be counted."""
+        left = self.untried(np.ones(self._study.space.dim + self._study.space.n_fidelities))
+        return math.inf if left is None else len(left)
+
+    def all_fit(self, seconds: float) -> bool:
+        """Whether all configurations that were not run on all the rows surely can be in so many seconds."""
+        history = self._study.history
+        left = self.untried(np.ones(self._study.space.dim + self._study.space.n_fidelities))
+        if left is None or not history.complete.any():
+            return False
+        if len(left) * float(history.costs[history.complete].min()) > seconds:  # not even on the fewest rows
+            return False
+        there = np.column_stack([left, np.ones((len(left), self._study.space.n_fidelities))])
+        return float(self.forecast_of(there).seconds_at_most.sum()) <= seconds
+
     def any(self, size: int) -> dict[str, Any]:
         """Any candidate, another one each time; of a finite space one that was not run on so many rows."""
         space = self._study.space

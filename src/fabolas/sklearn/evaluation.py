@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # What BaseSearchCV.fit hands to _run_search.
 EvaluateCandidates = Callable[..., dict[str, Any]]
 
+# Part of what scikit-learn says when it raises because not a single fit of a call worked.
+_ALL_FAILED = "fits failed"
+
 
 class Evaluation:
     """Calls scikit-learn for one candidate at a time; everything but the choice of rows is scikit-learn's.
@@ -39,7 +42,7 @@ class Evaluation:
                 results = self._call([params], cv=cv)
         except ValueError as error:
             # scikit-learn ends when all fits of a call fail; here a call is one candidate of many.
-            if self._search.error_score == "raise" or "fits failed" not in str(error):
+            if self._search.error_score == "raise" or _ALL_FAILED not in str(error):
                 raise
             return Row(params, size, self._prepared.clock() - start, (), str(error).strip())
         seconds = self._prepared.clock() - start

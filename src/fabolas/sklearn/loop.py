@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -15,6 +14,7 @@ from fabolas.progress import Report, Snapshot
 from fabolas.sklearn.candidates import Candidates
 from fabolas.sklearn.rows import Row
 from fabolas.sklearn.scores import Loss
+from fabolas.sklearn.warn import warn
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.study import Study
 
@@ -135,11 +135,7 @@ class Loop:
                 self.rows.pop(pending.id, None)
             if not self._study.history.complete[self._before :].any():
                 raise
-            warnings.warn(
-                f"the search was interrupted after {len(self.rows)} candidates; it answers from these",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(f"the search was interrupted after {len(self.rows)} candidates; it answers from these")
         self._demand_success()
         self._look()
         self._report(report)
@@ -171,7 +167,7 @@ class Loop:
                 return suggestion
         if over:
             return None
-        if self._are_few():
+        if self._are_few(seconds, trials):
             config = self._candidates.any(self._full)
             known = self._study.history.complete.any()
             late = known and float(self._candidates.forecast(config, self._full).seconds_at_most[0]) > seconds
@@ -235,9 +231,25 @@ class Loop:
                 if self._is_due(seconds)
                 else None
             )
-        # Where nothing was run on all the rows yet, late is better than never.
-        fits = step.full <= seconds and not over
-        return self._study.request(step.config) if fits or self._must_verify() else None
+        if step.full > seconds or over:
+            # Where nothing was run on all the rows yet, late is better than never.
+            if not self._must_verify():
+                return None
+            self._warn_if_late(step.config, seconds)
+        return self._study.request(step.config)
+
+    def _warn_if_late(self, config: dict[str, Any], seconds: float) -> None:
+        """Say so before a run that is predicted to end late by more than a tenth of the budget, and a second."""
+        budget = self._budget.seconds
+        if budget is None:
+            return
+        takes, left = float(self._candidates.forecast(config, self._full).seconds[0]), max(seconds, 0.0)
+        if takes - left > max(0.1 * budget, 1.0):
+            warn(
+                f"the run on all the rows that best_score_ is to come from is predicted to take {takes:.0f} s, and "
+                f"{left:.0f} s are left for it; it is made all the same. A longer time_budget, or verify=False, "
+                "which answers from fewer rows, avoids this"
+            )
 
     def _is_due(self, seconds: float) -> bool:
         """Whether the next step takes no longer than the search since the last, and leaves time for the end."""
@@ -253,11 +265,19 @@ class Loop:
         finalists = min(_FINALISTS, max(1, (self._budget.trials or 0) // _SELECTION))
         return seconds <= finale or trials <= finalists
 
-    def _are_few(self) -> bool:
-        """Whether no more candidates are there than are compared on all the rows in the end: all are run there."""
-        every, trials = self._ending.configurations, self._budget.trials
-        few = every is not None and len(every) <= _FINALISTS
-        return (few and self._ending.verify) or (trials is not None and trials <= _FINALISTS)
+    def _are_few(self, seconds: float, trials: float) -> bool:
+        """Whether all candidates can be run on all the rows, so that nothing need be learnt on few of them."""
+        every = self._ending.configurations
+        if self._budget.trials is not None and self._budget.trials <= _FINALISTS:
+            return True
+        if every is None or not self._ending.verify:
+            return False
+        if len(every) <= _FINALISTS:
+            return True
+        if math.isinf(seconds):
+            # One on few and one on all the rows of each: a search with so many would end there all the same.
+            return trials >= 2 * self._candidates.left()
+        return trials >= self._candidates.left() and self._candidates.all_fit(seconds)
 
     def _at_least_one(self) -> Suggestion | None:
         """However short the budget, one candidate is run.
@@ -334,10 +354,11 @@ class Loop:
     def _must_verify(self) -> bool:
         """Whether nothing was complete on all the rows yet, and not too much failed there.
 
-        Beyond the number of candidates that were asked for, one is enough.
+        Beyond the number of candidates that were asked for, or twice the time, one is enough.
         """
         there = self._candidates.at_full_size()
-        enough = _FAILED_THERE if self._left()[1] > 0 else 1
+        very_late = self._budget.seconds is not None and self.elapsed() > 2 * self._budget.seconds
+        enough = 1 if very_late or self._left()[1] <= 0 else _FAILED_THERE
         return len(there) < enough and not any(math.isfinite(row.score(self._loss.metric)) for row in there)
 
     def _size(self, suggestion: Suggestion) -> int:

@@ -73,8 +73,18 @@ class Prepared:
             self.mark |= {"data": joblib.hash(_content(X)), "splits": joblib.hash(splits)}
 
     def study(self) -> Study:
-        """The study of this fit, a new one unless the search has a storage that holds one."""
-        storage, seed = self._search.storage, _seed(self._search.random_state)
+        """The study of this fit, a new one unless the search has a storage that holds one.
+
+        Raises:
+            ValueError: If it is to be kept and its seed is another one each time.
+        """
+        storage, given = self._search.storage, self._search.random_state
+        if storage is not None and not isinstance(given, Integral | None):
+            raise ValueError(
+                f"with a storage random_state expected a whole number or None, got {given!r}: it must say the same "
+                "when the search goes on; choose a number"
+            )
+        seed = _seed(given)
         return Study(self.space, storage=storage, seed=seed, clock=self.clock, warp=self.loss.warp)
 
     def loop(self, study: Study, evaluate: Evaluate) -> Loop:

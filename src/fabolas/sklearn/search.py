@@ -1,7 +1,6 @@
 """``FabolasSearchCV``: scikit-learn's search over hyperparameters, mostly on few of the rows."""
 
 import time
-import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
@@ -20,13 +19,21 @@ from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation, replaced
 from fabolas.sklearn.loop import Loop
 from fabolas.sklearn.prepare import Prepared
 from fabolas.sklearn.rows import Row, formattable, ranks
+from fabolas.sklearn.warn import warn
 from fabolas.strategies.model_based import Forecast, ModelBased
 from fabolas.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_OF_THE_BEST = ("best_index_", "best_params_", "best_score_", "best_estimator_", "refit_time_")
+_OF_THE_BEST = (
+    "best_index_",
+    "best_params_",
+    "best_score_",
+    "best_estimator_",
+    "refit_time_",
+    "feature_names_in_",
+)
 
 
 class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -58,8 +65,9 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         verify: Whether to evaluate the best candidates on all the rows before the search ends.
         scoring: As in RandomizedSearchCV. With several metrics the search is by the one that `refit` names, or
             else by the first.
-        n_jobs: Folds to train in parallel.
-        refit: As in RandomizedSearchCV. A callable is given the rows of ``cv_results_`` at full size only.
+        n_jobs: Folds to train in parallel; more than there are folds are of no use.
+        refit: As in RandomizedSearchCV. A callable is given the rows of ``cv_results_`` at full size only,
+            or all of them if there is none.
         cv: As in RandomizedSearchCV. The splits are drawn once in each fit.
         verbose: 1 shows how it goes on standard error, 2 and more also what scikit-learn says of each fold.
         pre_dispatch: As in RandomizedSearchCV.
@@ -196,6 +204,21 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> "FabolasSearchCV":
         """Search, and train the best on all the data; parameters are those of RandomizedSearchCV's ``fit``."""
+        before = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        try:
+            return self._fit(X, y, params)
+        except BaseException:
+            study = vars(self).get("study_")
+            if study is None or study is before.get("study_"):
+                # No search of this fit has ended: what an earlier one found stays whole.
+                for name in [name for name in vars(self) if name.endswith("_")]:
+                    del self.__dict__[name]
+                self.__dict__.update(before)
+            raise
+        finally:
+            self.__dict__.pop("_prepared", None)
+
+    def _fit(self, X: Any, y: Any, params: Mapping[str, Any]) -> "FabolasSearchCV":
         # Not a number marks a failed fold, and cannot be a score by chance; the user's number is put in at the end.
         self._score_of_failures = np.nan if self.error_score == "raise" else self.error_score
         marked = np.nan if isinstance(self.error_score, Real) else self.error_score
@@ -219,16 +242,12 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
         # Not kept on self: scikit-learn sends self to its workers with every fold.
         prepared: Prepared = self.__dict__.pop("_prepared")
-        before = {name: self.__dict__.pop(name) for name in ("study_",) if name in self.__dict__}
-        try:
-            with prepared.study() as study:
-                evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
-                loop = prepared.loop(study, evaluation)
-                with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
-                    loop.run(report)
-        except BaseException:
-            self.__dict__.update(before)  # what an earlier fit found stays whole
-            raise
+        self.__dict__.pop("study_", None)
+        with prepared.study() as study:
+            evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
+            loop = prepared.loop(study, evaluation)
+            with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
+                loop.run(report)
         self._conclude(loop, evaluation.results, study, prepared)
 
     def _conclude(self, loop: Loop, results: dict[str, Any], study: Study, prepared: Prepared) -> None:
@@ -260,19 +279,18 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Say what scikit-learn cannot: candidates that failed in all folds are ours, and so are sizes."""
         failed = [row.error for row in rows if not row.folds]
         if failed:
-            warnings.warn(
+            warn(
                 f"{len(failed)} of {len(rows)} candidates failed in all folds and are ranked last; the last one "
                 f"with:\n{failed[-1]}",
                 FitFailedWarning,
-                stacklevel=2,
             )
         if self.verify and not len(self._complete):
-            warnings.warn(
-                "no candidate was evaluated on all the rows, so best_params_ are those of lowest predicted loss, "
-                "and best_score_ is of fewer rows (verified_ is False)",
-                UserWarning,
-                stacklevel=2,
+            there_is_a_best = self.refit or "mean_test_score" in self.cv_results_
+            answer = (
+                ", so best_params_ are those of lowest predicted loss, and best_score_ is of fewer rows "
+                "(verified_ is False)"
             )
+            warn("no candidate was evaluated on all the rows" + answer * bool(there_is_a_best))
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
