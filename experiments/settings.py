@@ -9,6 +9,10 @@ truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten,
 and one where they mislead a little and cost much. Each finished run is a line of a journal, so that a killed
 comparison goes on where it was, and the default, which every group has, runs once. Thinking counts for
 `--overhead` seconds a trial and its effort is fixed, so that a busy machine changes nothing.
+
+Runs are compared at equal times: a checkpoint that some run of the group did not reach, since it ended at
+`--max-trials`, is left out. `markdown` also says by which factor a variant's regret is that of the first one: the
+geometric mean over problems, seeds and checkpoints, and a 95 % interval from resampling the seeds.
 """
 
 from __future__ import annotations
@@ -69,7 +73,10 @@ GROUPS: dict[str, dict[str, Options]] = {
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
     "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
     "climbing": {"to what is predicted": {}, "no": {"effort.climbs": 0}},
-    "maximizer": {m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
+    "maximizer": {
+        **{m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
+        "candidates, refined by 100": {"effort.refined": 100},  # about as many as the others evaluate
+    },
     "design": {"k = 10": {}, "k = 5": {"initial": 5}, "k = 20": {"initial": 20}},
     "smallest": {"from 1/256": {}, "from 1/64": {"design.SMALLEST": 1 / 64}},
     "samples": {"default": {}, "K = 2": {"effort.K": 2}, "K = 16": {"effort.K": 16}},
@@ -230,7 +237,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The variants of a group on one family of problems, over the seeds that all of them have."""
+    """The variants of a group on one family of problems: seeds that all have, times that all reached."""
 
     group: str
     family: str
@@ -252,10 +259,32 @@ class Comparison:
         ).sum(axis=1)
         return np.asarray(behind.mean(axis=(1, 2)) + 0.5)
 
+    @property
+    def log_ratios(self) -> np.ndarray:
+        """(variants, seeds) log of the regret over the first variant's, mean over checkpoints.
+
+        A regret counts for at least a hundredth of the family's median one: below that it is luck.
+        """
+        least = 0.01 * float(np.median(self.regrets))
+        logs = np.log(np.maximum(self.regrets, max(least, 1e-12)))
+        return np.asarray((logs - logs[:1]).mean(axis=2))
+
     def rows(self) -> Iterator[tuple[str, ...]]:
         """Variant, medians, rank, as text."""
         for name, medians, rank in zip(self.variants, self.medians, self.ranks, strict=True):
             yield (name, *(f"{m:.4f}" for m in medians), f"{rank:.2f}")
+
+
+def factors(found: list[Comparison], draws: int = 4000) -> np.ndarray:
+    """(variants, 3) By which factor each variant's regret is the first one's, over all families; 95 % interval."""
+    rng = np.random.default_rng(0)
+    resampled = 0.0
+    for c in found:
+        seeds = rng.integers(c.regrets.shape[1], size=(draws, c.regrets.shape[1]))
+        resampled = resampled + c.log_ratios[:, seeds].mean(axis=2) / len(found)  # (variants, draws)
+    mean = np.mean([c.log_ratios.mean(axis=1) for c in found], axis=0)
+    low, high = np.quantile(resampled, [0.025, 0.975], axis=1)
+    return np.exp(np.stack([mean, low, high], axis=1))
 
 
 def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
@@ -269,10 +298,23 @@ def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
             ]
             if not shared:
                 continue
-            regrets = [[done[jobs[s].key]["regret"] for s in shared] for jobs in variants.values()]
-            budget = next(iter(variants.values()))[0].budget
-            checkpoints = tuple(c for c in CHECKPOINTS if c <= budget)
-            yield Comparison(group, family, tuple(variants), checkpoints, np.array(regrets))
+            runs = [[done[jobs[s].key] for s in shared] for jobs in variants.values()]
+            # A run that came to the end of its budget ended with the trial that was under way.
+            reached = min(run["end"] for of_variant in runs for run in of_variant)
+            checkpoints = tuple(c for c in CHECKPOINTS if c <= reached)
+            if not checkpoints:
+                continue
+            regrets = np.array([[run["regret"][: len(checkpoints)] for run in one] for one in runs])
+            had = np.isfinite(regrets).all(
+                axis=(0, 1)
+            )  # before the first incumbent there is nothing to compare
+            yield Comparison(
+                group,
+                family,
+                tuple(variants),
+                tuple(np.array(checkpoints)[had].tolist()),
+                regrets[..., had],
+            )
 
 
 def table(arguments: argparse.Namespace) -> None:
@@ -289,25 +331,22 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def markdown(arguments: argparse.Namespace) -> None:
-    """Prints one table a group for docs/decisions: per problem the last median regret and the mean rank."""
+    """Prints one table a group for docs/decisions: regrets at the last common time, and the factor to the first."""
     comparisons = list(compare(arguments))
     for group in arguments.groups:
-        found = [c for c in comparisons if c.group == group]
+        found = [c for c in comparisons if c.group == group and c.checkpoints]
         if not found:
             continue
-        print(
-            f"| {group} | "
-            + " | ".join(f"{c.family} ({c.regrets.shape[1]} seeds)" for c in found)
-            + " | rank |"
-        )
-        print("|---" * (len(found) + 2) + "|")
-        for i, variant in enumerate(found[0].variants):
-            cells = [
-                f"{c.medians[i, len(c.checkpoints) // 2]:.4f} {c.medians[i, -1]:.4f} ({c.ranks[i]:.2f})"
-                for c in found
-            ]
+        headings = [f"{c.family} at {c.checkpoints[-1]:g} ({c.regrets.shape[1]} seeds)" for c in found]
+        print(f"| {group} | " + " | ".join(headings) + " | factor | rank |")
+        print("|---" * (len(found) + 3) + "|")
+        for i, (variant, (factor, low, high)) in enumerate(
+            zip(found[0].variants, factors(found), strict=True)
+        ):
+            cells = [f"{c.medians[i, -1]:.4f} ({c.ranks[i]:.2f})" for c in found]
             rank = np.mean([c.ranks[i] for c in found])
-            print(f"| {variant} | " + " | ".join(cells) + f" | {rank:.2f} |")
+            shown = f"{factor:.2f} ({low:.2f}, {high:.2f})" if i else "1"
+            print(f"| {variant} | " + " | ".join(cells) + f" | {shown} | {rank:.2f} |")
         print()
 
 

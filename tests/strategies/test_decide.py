@@ -1,5 +1,7 @@
 """The parts of one decision, each against what it is there to find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -104,10 +106,25 @@ def test_a_check_surely_fits_into_what_is_left_and_if_none_does_there_is_none() 
     assert improving(position(2, 40, affordable=0.5), check=False) is not None
 
 
+@pytest.mark.parametrize("maximizer", ["direct", "cma"])
+@pytest.mark.parametrize("d", [2, 6])
+def test_direct_and_cma_really_search_at_any_effort(maximizer: str, d: int) -> None:
+    at = position(d, 30, effort=0.3)
+    at = replace(at, rules=replace(at.rules, maximizer=maximizer))
+    asked = []
+
+    def value(points: np.ndarray) -> np.ndarray:
+        asked.extend(points)
+        return -np.sum((points - 0.37) ** 2, axis=1)
+
+    start = np.random.default_rng(0).random((6, d + 1))
+    found = decide._maximise(value, start, at, np.random.default_rng(1))
+    assert len(asked) > 6 + 10 * (d + 1)
+    assert value(found[None])[0] > 0.5 * value(start).max()  # values are negative: at most half as far away
+
+
 @pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])
 def test_what_is_decided_is_affordable_whatever_the_maximizer(maximizer: str) -> None:
-    from dataclasses import replace
-
     at = position(2, 40, effort=1.0, affordable=0.05)
     at = replace(at, rules=replace(at.rules, maximizer=maximizer))
     rng = np.random.default_rng(1)

@@ -26,6 +26,7 @@ NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cu
 SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
 CLIMB = 2  # steps uphill at most for each dimension
+GLOBAL = 20  # evaluations for each dimension that DIRECT and CMA-ES have at least: they begin everywhere
 NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
 
 
@@ -71,6 +72,7 @@ class Rules:
         one_of("pmin", self.pmin, ("sampling", "ep"))
         one_of("representers", self.representers, ("thompson", "improvement"))
         one_of("maximizer", self.maximizer, ("candidates", "direct", "cma"))
+        one_of("price", self.price, ("time", "cost", "none"))
 
     def divisor(self, seconds: Array, overhead: float) -> Array:
         """What information is divided by, given the predicted cost of each point (m,) and the overhead."""
@@ -329,11 +331,11 @@ def _candidates(
 def _maximise(
     value: Callable[[Array], Array], start: Array, position: Position, rng: np.random.Generator
 ) -> Array:
-    region, maximizer = position.region, position.rules.maximizer
-    evaluations = len(start) + position.effort.refined
+    region, maximizer, further = position.region, position.rules.maximizer, position.effort.refined
     if maximizer == "candidates":
         return maximize.candidates(
-            value, start, region.snap, rng, evaluations=evaluations, rounds=2, choices=region.choices
+            value, start, region.snap, rng, evaluations=len(start) + further, rounds=2, choices=region.choices
         ).point
     search = maximize.direct if maximizer == "direct" else maximize.cma
-    return search(value, start, region.snap, rng, evaluations=evaluations).point
+    further = max(further, GLOBAL * start.shape[1])
+    return search(value, start, region.snap, rng, evaluations=len(start) + further).point

@@ -1,0 +1,61 @@
+"""The comparison of settings: what is compared with what, and whether variants differ at all."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.settings import GROUPS, Comparison, Job, compare, factors
+
+from experiments import lines, settings
+
+FIXED = {"effort": 0.3, "overhead": 0.1, "max_trials": 50, "trainings": None}
+
+
+def arguments(group: str, seeds: int = 4) -> argparse.Namespace:
+    return argparse.Namespace(groups=[group], problems=["misleading"], seeds=seeds, **FIXED)
+
+
+def journal(path: Path, ends: dict[str, float], group: str = "information") -> None:
+    """Runs that ended at so many trainings; regret of the first variant 0.1, of the second 0.2, and so on."""
+    asked = arguments(group)
+    for i, (name, jobs) in enumerate(settings.jobs_of(asked, group, "misleading").items()):
+        for job in jobs:
+            row = {"key": job.key, "regret": [0.1 * (i + 1)] * 7, "trials": 50, "end": ends[name]}
+            lines.append(path, row)
+
+
+def test_only_times_that_all_runs_reached_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
+    journal(tmp_path / "runs.jsonl", {"gain": 10.2, "paper": 3.5})
+    (found,) = compare(arguments("information"))
+    assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0)
+    assert found.regrets.shape == (2, 4, 5)
+
+
+def test_a_factor_is_that_of_the_regrets_and_its_interval_holds_it() -> None:
+    rng = np.random.default_rng(0)
+    regrets = np.exp(rng.normal(size=(1, 400, 2)))
+    noisy = 3.0 * regrets * np.exp(0.5 * rng.normal(size=(1, 400, 1)))
+    found = [
+        Comparison("g", family, ("a", "b"), (1.0, 2.0), np.concatenate([regrets, noisy]))
+        for family in ("one", "other")
+    ]
+    (one, low_one, high_one), (factor, low, high) = factors(found)
+    assert (one, low_one, high_one) == (1.0, 1.0, 1.0)
+    assert low < factor < high
+    assert factor == pytest.approx(3.0, rel=0.1)
+    # Two families of 400 seeds each: the mean log ratio has a deviation of 0.5 / sqrt(800).
+    assert np.log(high / low) == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(800), rel=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["maximizer", "walking", "samples", "climbing", "noise"])
+def test_every_variant_of_a_question_makes_another_search(group: str) -> None:
+    ends = {}
+    for name, options in GROUPS[group].items():
+        job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=30, trainings=40.0)
+        ends[name] = job()["end"]
+    assert len(set(ends.values())) == len(ends), ends
