@@ -23,7 +23,7 @@ class Problem:
     Attributes:
         surface: x (d,), s = size / target -> expected loss.
         seconds: x (d,), s -> seconds.
-        noise: standard deviation of a measured loss at the target; it grows like 1/sqrt(s).
+        noise: deviation of the logarithm of a measured loss at the target; it grows like 1/sqrt(s).
         best: the lowest expected loss at the target.
     """
 

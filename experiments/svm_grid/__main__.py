@@ -1,4 +1,4 @@
-"""The first experiment of the paper (section 4.1, figures 1 and 2) on the committed tables, in minutes.
+"""The first experiment of the paper (section 4.1, figures 1 and 2) on the committed tables.
 
     python -m experiments.svm_grid run --strategies fabolas,mtbo,es,ei,hyperband,random --seeds 10 --processes 2
     python -m experiments.svm_grid summary

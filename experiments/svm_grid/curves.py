@@ -52,18 +52,19 @@ def over_time(
     return Band(at, lower, middle, np.where(np.isfinite(middle), upper, np.nan))
 
 
-def sizes_chosen(runs: list[Run], trials: int) -> Band:
+def sizes_chosen(runs: list[Run], groups: int = 60) -> Band:
     """Mean of the size at each trial, and a quarter of its deviation to both sides, as the paper shows it.
 
-    Only as far as at least half of the runs come.
+    Later trials in groups, each a constant factor further than the one before. Only as far as half of the runs come.
     """
     lengths = sorted(len(run.size) for run in runs)
-    trials = min(trials, lengths[len(lengths) // 2])
-    mean, deviation = np.empty(trials), np.empty(trials)
-    for i in range(trials):
-        sizes = [run.size[i] for run in runs if len(run.size) > i]
-        mean[i], deviation[i] = np.mean(sizes), np.std(sizes)
-    return Band(np.arange(1.0, trials + 1), mean - deviation / 4, mean, mean + deviation / 4)
+    end = lengths[len(lengths) // 2] + 1
+    edges = np.unique(np.geomspace(1, end, groups + 1).round().astype(int))
+    at, mean, deviation = (np.empty(len(edges) - 1) for _ in range(3))
+    for i, (first, beyond) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        sizes = np.concatenate([run.size[first - 1 : beyond - 1] for run in runs])
+        at[i], mean[i], deviation[i] = np.sqrt(first * (beyond - 1.0)), sizes.mean(), sizes.std()
+    return Band(at, mean - deviation / 4, mean, mean + deviation / 4)
 
 
 @dataclass(frozen=True)

@@ -104,17 +104,19 @@ def _draw_bands(
     return lowest, highest
 
 
-def sizes_chosen(problem: Problem, runs: Runs, trials: int = 100) -> Figure:
-    """Size at each trial: mean over the runs and a quarter of the deviation (figure 2, right)."""
+def sizes_chosen(problem: Problem, runs: Runs) -> Figure:
+    """Size at each trial, later ones in groups: mean over the runs and a quarter of the deviation (figure 2, right)."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     ax = figure.subplots()
     smallest = problem.sizes[0] / problem.sizes[-1]
     for method, of_method in runs.items():
-        band = curves.sizes_chosen(of_method, trials)
+        band = curves.sizes_chosen(of_method)
         colour = COLOURS.get(method)
         ax.plot(band.at, band.middle, color=colour, label=method, lw=1.5)
         ax.fill_between(band.at, np.maximum(band.lower, smallest), band.upper, color=colour, alpha=0.2, lw=0)
-    ax.set(yscale="log", xlabel="trial", ylabel="size as a fraction of the data", ylim=(0.8 * smallest, 1.3))
+    ax.set(xscale="log", yscale="log", xlabel="trial", ylim=(0.8 * smallest, 1.3))
+    ax.set_ylabel("size as a fraction of the data")
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ticks = _quarters(problem)
     ax.set_yticks(ticks, [_fraction(t) for t in ticks])
     ax.yaxis.set_minor_locator(NullLocator())
@@ -144,7 +146,9 @@ def basis_functions(problem: Problem) -> Figure:
         ax.set(xscale="log", yscale="log", xlabel="size as a fraction of the data")
         ax.set_xticks(ticks, [_fraction(t) for t in ticks])
         ax.xaxis.set_minor_locator(NullLocator())
-    _plain_ticks(left, [t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9) if t >= 0.8 * problem.best])
+    _plain_ticks(
+        left, [t for t in (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.9) if t >= 0.8 * problem.best]
+    )
     return figure
 
 

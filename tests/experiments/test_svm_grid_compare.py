@@ -183,9 +183,19 @@ def test_sizes_chosen_are_means_with_a_quarter_of_the_deviation():
         run_of([1, 2], [0.1, 0.1], size=np.array([0.25, 1.0])),
         run_of([1, 2, 3], [0.1] * 3, size=np.array([0.75, 1, 1])),
     ]
-    band = curves.sizes_chosen(runs, 10)
+    band = curves.sizes_chosen(runs)
     np.testing.assert_allclose(band.middle, [0.5, 1.0, 1.0])
     np.testing.assert_allclose(band.lower, [0.5 - 0.25 / 4, 1.0, 1.0])
+
+
+def test_sizes_of_many_trials_are_means_of_groups_that_hold_each_trial_once():
+    size = np.random.default_rng(0).random(500)
+    band = curves.sizes_chosen([run_of(np.arange(500), [0.1] * 500, size=size)], groups=9)
+    edges = np.geomspace(1, 501, 10).round().astype(int)  # 1, 2, 4, 8, 16, 32, ...
+    means = [size[a - 1 : b - 1].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    np.testing.assert_allclose(band.middle, means)
+    assert (np.diff(band.at) > 0).all()
+    assert band.at[0] == 1.0
 
 
 def test_least_squares_recovers_what_is_of_the_form_of_the_basis(setting):
