@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -55,13 +56,13 @@ def over_time(
 def sizes_chosen(runs: list[Run], groups: int = 60) -> Band:
     """Mean of the size at each trial, and a quarter of its deviation to both sides, as the paper shows it.
 
-    Later trials in groups, each a constant factor further than the one before. Only as far as half of the runs come.
+    Later trials in groups, each a constant factor beyond the one before. Only as far as half of the runs come.
     """
     lengths = sorted(len(run.size) for run in runs)
     end = lengths[len(lengths) // 2] + 1
     edges = np.unique(np.geomspace(1, end, groups + 1).round().astype(int))
     at, mean, deviation = (np.empty(len(edges) - 1) for _ in range(3))
-    for i, (first, beyond) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for i, (first, beyond) in enumerate(pairwise(edges)):
         sizes = np.concatenate([run.size[first - 1 : beyond - 1] for run in runs])
         at[i], mean[i], deviation[i] = np.sqrt(first * (beyond - 1.0)), sizes.mean(), sizes.std()
     return Band(at, mean - deviation / 4, mean, mean + deviation / 4)

@@ -105,7 +105,7 @@ def _draw_bands(
 
 
 def sizes_chosen(problem: Problem, runs: Runs) -> Figure:
-    """Size at each trial, later ones in groups: mean over the runs and a quarter of the deviation (figure 2, right)."""
+    """Size of trials, later ones in groups: mean over the runs and a quarter of the deviation (figure 2, right)."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     ax = figure.subplots()
     smallest = problem.sizes[0] / problem.sizes[-1]

@@ -1,4 +1,5 @@
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -192,7 +193,7 @@ def test_sizes_of_many_trials_are_means_of_groups_that_hold_each_trial_once():
     size = np.random.default_rng(0).random(500)
     band = curves.sizes_chosen([run_of(np.arange(500), [0.1] * 500, size=size)], groups=9)
     edges = np.geomspace(1, 501, 10).round().astype(int)  # 1, 2, 4, 8, 16, 32, ...
-    means = [size[a - 1 : b - 1].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    means = [size[a - 1 : b - 1].mean() for a, b in pairwise(edges)]
     np.testing.assert_allclose(band.middle, means)
     assert (np.diff(band.at) > 0).all()
     assert band.at[0] == 1.0
