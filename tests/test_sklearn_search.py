@@ -662,6 +662,17 @@ class TestEstimator:
         assert len(workers) <= 2
         check(search(n_iter=4, n_jobs=2).fit(X, Y))
 
+    def test_a_search_in_a_worker_of_another_starts_no_workers_of_its_own(self) -> None:
+        def worker(estimator: Any, X: Any, y: Any) -> float:
+            return float(os.getpid())
+
+        def workers(found: Any, X: Any, y: Any) -> float:
+            used = {found.cv_results_[f"split{i}_test_score"][0] for i in range(3)}
+            return float(len(used | {os.getpid()}))
+
+        inner = search(n_iter=2, n_jobs=2, scoring=worker)
+        assert cross_val_score(inner, X, Y, cv=2, n_jobs=2, scoring=workers).tolist() == [1.0, 1.0]
+
 
 class TestStorage:
     def test_another_metric_to_search_by_is_refused(self, tmp_path: Path) -> None:
