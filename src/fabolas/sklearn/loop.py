@@ -28,6 +28,7 @@ _NEAR = 4  # a size is near the full one if it is that part of it: the cost on a
 _GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends
 _FAILED_THERE = 10  # failures on all the rows, with no success there, after which no more are run there late
 _SEARCHED = 0.5  # of a time budget at least is for the search, however long a full training may take
+_LATE = 5.0  # seconds that a run has to end late for a warning
 _EFFORT = 0.3  # of each suggestion where time does not count: beyond it ten seeds show no gain
 
 
@@ -239,12 +240,12 @@ class Loop:
         return self._study.request(step.config)
 
     def _warn_if_late(self, config: dict[str, Any], seconds: float) -> None:
-        """Say so before a run that is predicted to end late by more than a tenth of the budget, and a second."""
+        """Say so before a run that is predicted to end late by more than a tenth of the budget and some seconds."""
         budget = self._budget.seconds
         if budget is None:
             return
         takes, left = float(self._candidates.forecast(config, self._full).seconds[0]), max(seconds, 0.0)
-        if takes - left > max(0.1 * budget, 1.0):
+        if takes - left > max(0.1 * budget, _LATE):
             warn(
                 f"the run on all the rows that best_score_ is to come from is predicted to take {takes:.0f} s, and "
                 f"{left:.0f} s are left for it; it is made all the same. A longer time_budget, or verify=False, "
