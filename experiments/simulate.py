@@ -38,18 +38,20 @@ class Clock:
 
     def __init__(self) -> None:
         self._left_out = 0.0
+        self._stopped: float | None = None
 
     def __call__(self) -> float:
-        return time.process_time() - self._left_out
+        return (time.process_time() if self._stopped is None else self._stopped) - self._left_out
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Time does not pass."""
-        start = time.process_time()
+        """Time does not pass, for those who look at the clock meanwhile neither."""
+        self._stopped = start = time.process_time()
         try:
             yield
         finally:
             self._left_out += time.process_time() - start
+            self._stopped = None
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,7 @@ class Run:
     cost: np.ndarray  # (n,)
     thinking: np.ndarray  # (n,)
     origin: np.ndarray  # (n,) what decided
-    test: (
-        np.ndarray
-    )  # (n,) test error of the incumbent then; NaN before the first, and where a problem has none
+    test: np.ndarray  # (n,) test error of the incumbent then; NaN before the first, or if a problem has none
 
     def stays_within(self, distance: float) -> float:
         """The time after which the regret stays within the distance; infinite if it never does."""

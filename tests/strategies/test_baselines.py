@@ -40,7 +40,8 @@ def test_ei_and_es_only_train_on_all_the_data(strategy: str, space: Space) -> No
 @pytest.mark.parametrize("strategy", ["ei", "es", "mtbo"])
 def test_they_come_near_the_optimum_of_a_bowl(strategy: str) -> None:
     points = drive(SPACE, strategy, 18)
-    assert np.sum((points[-6:, :2] - 0.3) ** 2, axis=1).min() < 0.02
+    # Six uniform points have one in this circle with a probability of one in seventeen.
+    assert np.sum((points[-6:, :2] - 0.3) ** 2, axis=1).min() < 0.0032
 
 
 @pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])

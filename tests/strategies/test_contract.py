@@ -9,7 +9,6 @@ import pytest
 
 from fabolas import Float, Integer, Space, Study, Suggestion
 from fabolas._types import Array
-from fabolas.history import History
 from fabolas.strategies import NAMES, Strategy, make
 
 
@@ -177,9 +176,15 @@ def test_constant_negative_and_huge_losses_break_nothing(name: str, trials: int,
     assert np.isfinite([best.loss, best.std]).all()
 
 
-def test_with_no_time_left_it_still_answers(name: str) -> None:
+@pytest.mark.parametrize("begun", [False, True], ids=["at the start", "later"])
+def test_with_no_time_left_it_still_answers(name: str, begun: bool, trials: int) -> None:
     space = spaces()["size"]
-    strategy = make(name, space)
-    for remaining in (None, 0.0, -5.0, 1e-9):
-        proposal = strategy.suggest(History(), (), np.random.default_rng(0), remaining=remaining)
-        assert proposal.point.shape == (space.dim + space.n_fidelities,)
+    with Study(space, strategy=name, seed=0, overhead=0.01) as study:
+        asked = list(drive(study, trials if begun else 0))
+        assert len(asked) == len(study.trials)
+        for remaining in (None, 0.0, -5.0, 1e-9):
+            proposal = study.strategy.suggest(
+                study.history, (), np.random.default_rng(0), remaining=remaining
+            )
+            assert proposal.point.shape == (space.dim + space.n_fidelities,)
+            assert np.array_equal(space.snap(proposal.point[None])[0], proposal.point)
