@@ -4,11 +4,12 @@
     python -m experiments.settings table --groups information warp
     python -m experiments.settings markdown
 
-The problems are both SVM tables with their costs times 100 (trainings of minutes), and five families with a known
+The problems are both SVM tables with their costs times 100 (trainings of minutes), and six families with a known
 truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead,
-and one where they mislead a little and cost much. Each finished run is a line of a journal, so that a killed
-comparison goes on where it was, and the default, which every group has, runs once. Thinking counts for
-`--overhead` seconds a trial and its effort is fixed, so that a busy machine changes nothing.
+one where they mislead a little and cost much, and one with categories where they are noisy. Each finished run is a
+line of a journal, so that a killed comparison goes on where it was, and the default, which every group has, runs
+once. Thinking counts for `--overhead` seconds a trial and its effort is fixed, so that a busy machine changes
+nothing.
 
 Runs are compared at equal times: a checkpoint that some run of the group did not reach, since it ended at
 `--max-trials`, is left out. `markdown` also says by which factor a variant's regret is that of the first one: the
@@ -115,6 +116,7 @@ FAMILIES: dict[str, Family] = {
     "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),
     "misleading": Family(synthetic.misleading, 10.0),
     "boosting": Family(synthetic.boosting, 10.0),
+    "mixed": Family(synthetic.mixed, 10.0),
 }
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0)  # in full trainings
 JOURNAL = Path(".cache/settings.jsonl")

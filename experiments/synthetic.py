@@ -47,7 +47,14 @@ class Problem:
         return float(self.surface(self._x(config), 1.0))
 
     def _x(self, config: Config) -> np.ndarray:
-        return np.array([config[name] for name in self.space])
+        """The configuration as numbers: a category is its place in the list."""
+        return np.array(
+            [
+                spec.index(config[name]) if isinstance(spec, list) else config[name]
+                for name, spec in self.space.items()
+            ],
+            dtype=float,
+        )
 
 
 def _stream(seed: int) -> np.random.Generator:
@@ -160,3 +167,44 @@ def boosting(seed: int = 0, full_cost: float = 100.0) -> Problem:
         return full_cost * (0.25 + 0.75 * s) * float(np.exp(2.0 * (x[2] - optimum[2])))
 
     return Problem("boosting", _cube(5), {"size": (300, 20000)}, surface, seconds, 0.01, 0.12, full_cost)
+
+
+def mixed(seed: int = 0, full_cost: float = 60.0) -> Problem:
+    """A network's: a learning rate with an optimum for each optimiser, decay, width, dropout, activation.
+
+    All optima but the categories move with the size, and a subset of 1/64 has a noise of 16 %. The cost grows with
+    the width.
+    """
+    rng = _stream(seed)
+    rates = rng.uniform(-9.0, -3.0, 3)
+    of_optimiser, of_activation = (
+        rng.permutation([0.0, 0.01, 0.03]),
+        rng.permutation([0.0, 0.005, 0.02, 0.05]),
+    )
+    decay, width, dropout = rng.uniform(-13.0, -5.0), rng.uniform(5.0, 6.5), rng.uniform(0.05, 0.3)
+    space = {
+        "rate": fabolas.Float(1e-5, 1.0, log=True),
+        "decay": fabolas.Float(1e-7, 1e-1, log=True),
+        "width": fabolas.Integer(16, 1024, log=True),
+        "dropout": fabolas.Float(0.0, 0.7),
+        "optimiser": ["sgd", "adam", "rmsprop"],
+        "activation": ["relu", "tanh", "gelu", "elu"],
+    }
+
+    def surface(x: np.ndarray, s: float) -> float:
+        u, optimiser, activation = np.log(s), int(x[4]), int(x[5])
+        above = (
+            0.01 * (np.log(x[0]) - rates[optimiser] - 0.2 * u) ** 2
+            + 0.002 * (np.log(x[1]) - decay + 0.5 * u) ** 2
+            + 0.015 * (np.log(x[2]) - width - 0.4 * u) ** 2
+            + 0.8 * (x[3] - dropout + 0.04 * u) ** 2
+            + of_optimiser[optimiser]
+            + of_activation[activation]
+        )
+        return float(0.9 * -np.expm1(-(0.04 * s**-0.3 + above) / 0.9))
+
+    def seconds(x: np.ndarray, s: float) -> float:
+        return full_cost * (0.02 + 0.98 * s) * float(np.exp(0.7 * (np.log(x[2]) - width)))
+
+    best = -0.9 * float(np.expm1(-0.04 / 0.9))
+    return Problem("mixed", space, {"size": (500, 32000)}, surface, seconds, 0.02, best, full_cost)
