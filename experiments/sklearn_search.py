@@ -4,10 +4,11 @@
     python -m experiments.sklearn_search table
     python -m experiments.sklearn_search figure --to docs/figures/sklearn_search.png
 
-Each finished run is a line of a journal, so that a killed comparison goes on where it was. The methods take turns
-on each problem and seed, on one thread each. What is compared is the score on held-out rows of what a method would
-answer at a time, trained on all training rows; these trainings are not on the clock. The clock is the process's
-own on one thread, which is what the clock on the wall would show on an idle machine; `--wall` takes that one.
+Each finished run is a line of a journal, so that a killed comparison goes on where it was; those that the
+documentation shows are in `experiments/results`, for `--journal`. The methods take turns on each problem and seed,
+on one thread each. What is compared is the score on held-out rows of what a method would answer at a time, trained
+on all training rows; these trainings are not on the clock. The clock is the process's own on one thread, which is
+what the clock on the wall would show on an idle machine; `--wall` takes that one.
 
 - RandomizedSearchCV has no time budget: it is given one candidate after the other until the time is up.
 - HalvingRandomSearchCV has none either: it runs again and again with as many candidates (powers of three) as are
@@ -297,9 +298,9 @@ def key(problem: str, method: str, seed: int, scale: float, wall: bool) -> str:
     return json.dumps([problem, method, seed, scale, *(["wall"] if wall else [])])
 
 
-def finished() -> dict[str, dict[str, Any]]:
+def finished(journal: Path) -> dict[str, dict[str, Any]]:
     """All runs of the journal by key."""
-    return {row["key"]: row for row in lines.read(JOURNAL)}
+    return {row["key"]: row for row in lines.read(journal)}
 
 
 def problems(arguments: argparse.Namespace) -> list[str]:
@@ -307,12 +308,14 @@ def problems(arguments: argparse.Namespace) -> list[str]:
     return [f"{name}-{kind}" for kind in arguments.estimators for name in arguments.data]
 
 
-def turn(methods: list[str], problem: str, seed: int, scale: float, path: str | None, wall: bool) -> None:
+def turn(
+    methods: list[str], problem: str, seed: int, scale: float, path: str | None, wall: bool, journal: Path
+) -> None:
     """Each method once on a problem, unless the journal has it."""
     for method in np.roll(methods, seed):
-        if key(problem, method, seed, scale, wall) not in finished():
+        if key(problem, method, seed, scale, wall) not in finished(journal):
             row = one(problem, str(method), seed, scale, path, wall)
-            lines.append(JOURNAL, row)
+            lines.append(journal, row)
             shown = ["-" if s is None else f"{s:.4f}" for s in row["scores"]]
             print(problem, method, seed, *shown, f"{row['end']:.2f}", flush=True)
 
@@ -329,6 +332,7 @@ def run(arguments: argparse.Namespace) -> None:
                 arguments.scale,
                 arguments.covtype,
                 arguments.wall,
+                arguments.journal,
             )
             for seed in range(arguments.seeds)
             for problem in problems(arguments)
@@ -339,7 +343,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.ndarray:
     """Held-out errors in percent, (seeds, checkpoints + 1): the last column is when the last answer came."""
-    done = finished()
+    done = finished(arguments.journal)
     wanted = [key(problem, method, seed, arguments.scale, arguments.wall) for seed in range(arguments.seeds)]
     rows = [done.get(each) for each in wanted]
     errors = [
@@ -350,19 +354,18 @@ def errors_of(arguments: argparse.Namespace, problem: str, method: str) -> np.nd
 
 def table(arguments: argparse.Namespace) -> None:
     """Prints the median held-out error of each method at each checkpoint, as a table for the documentation."""
-    print(
-        "| | method | "
-        + " | ".join(f"{c:g} of the budget" for c in CHECKPOINTS)
-        + " | last answer at | seeds |"
-    )
+    times = " | ".join(f"{c:g} of the budget" for c in CHECKPOINTS)
+    print(f"| | method | {times} | each seed | last answer at, and latest |")
     print("|---|---|" + "---|" * (len(CHECKPOINTS) + 2))
     for problem in problems(arguments):
         for method in METHODS:
             errors = errors_of(arguments, problem, method)
             if len(errors):
                 # Where a method has no answer yet in some run, it has none in the median either.
-                medians = ["-" if np.isnan(m) else f"{m:.2f}" for m in np.median(errors, axis=0)]
-                print(f"| {problem} | {method} | {' | '.join(medians)} | {len(errors)} |")
+                medians = ["-" if np.isnan(m) else f"{m:.2f}" for m in np.median(errors[:, :-1], axis=0)]
+                each, ends = ", ".join(f"{e:.1f}" for e in errors[:, -2]), errors[:, -1]
+                shown = f"{np.median(ends):.2f}, {ends.max():.2f}"
+                print(f"| {problem} | {method} | {' | '.join(medians)} | {each} | {shown} |")
 
 
 def figure(arguments: argparse.Namespace) -> None:
@@ -412,6 +415,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--wall", action="store_true", help="by the clock on the wall; for an idle machine")
     parser.add_argument("--covtype", help="a file with numeric, wilderness, soil and y")
+    parser.add_argument("--journal", type=Path, default=JOURNAL, help="file of the finished runs")
     parser.add_argument("--to", default="sklearn_search.png", help="where the figure goes")
     arguments = parser.parse_args()
     if arguments.quick:
