@@ -301,8 +301,9 @@ def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
             if not shared:
                 continue
             runs = [[done[jobs[s].key] for s in shared] for jobs in variants.values()]
-            # A run that came to the end of its budget ended with the trial that was under way.
-            reached = min(run["end"] for of_variant in runs for run in of_variant)
+            # A run that came to the end of its budget ended with the trial that was under way, beyond it.
+            budget = next(iter(variants.values()))[0].budget
+            reached = min(budget, *(run["end"] for of_variant in runs for run in of_variant))
             checkpoints = tuple(c for c in CHECKPOINTS if c <= reached)
             if not checkpoints:
                 continue

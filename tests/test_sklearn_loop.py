@@ -36,13 +36,19 @@ def run(
     storage: Any = None,
     tick: float = 1e-4,
     refit: float = 0.0,
+    most: int = FULL,
 ) -> tuple[Loop, Clock, Study]:
-    """A search whose candidates are the better the nearer x is to 0.4, and take so many seconds on all the rows."""
+    """A search whose candidates are the better the nearer x is to 0.4, and take so many seconds on all the rows.
+
+    On more than `most` rows they fail.
+    """
     clock, rng = Clock(tick), np.random.default_rng(seed)
 
     def evaluate(params: dict[str, Any], size: int) -> Row:
         took = float(seconds(params)) * size / FULL
         clock.now += took
+        if size > most:
+            return Row(params, size, took, (), "too many rows")
         loss = 0.1 + (params["x"] - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 + 0.001 * rng.normal()
         return Row(params, size, took, ({"test_scores": 1.0 - loss},))
 
@@ -121,6 +127,33 @@ def test_a_grid_that_the_budget_covers_is_run_on_all_the_rows(budget: Budget) ->
         assert len(loop.rows) <= 16
 
 
+GRID = {"x": [0.1, 0.2, 0.3, 0.5, 0.9]}, {"rows": (100, FULL)}
+
+
+@pytest.mark.parametrize("budget", [12.0, 30.0])
+def test_without_verification_no_run_is_begun_that_does_not_fit(budget: float) -> None:
+    loop, clock, _ = run(Space(*GRID), lambda p: 60.0, Budget(budget), verify=False)
+    assert max(row.size for row in loop.rows.values()) < FULL
+    assert clock.now < 1.2 * budget
+
+
+def test_where_nothing_else_is_left_the_best_is_run_late_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="predicted to take"):
+        loop, clock, study = run(Space(*GRID), lambda p: 60.0, Budget(30.0))
+    sizes = [row.size for row in loop.rows.values()]
+    assert sizes.count(FULL) == 1
+    assert sizes[-1] == FULL
+    assert study.trials[-1].config["x"] in (0.3, 0.5)
+    assert clock.now < 95.0
+
+
+@pytest.mark.parametrize("budget", [Budget(None, 40), Budget(400.0)])
+def test_what_failed_on_all_the_rows_is_not_run_there_again(budget: Budget) -> None:
+    loop, _, _ = run(Space(*GRID), lambda p: 1.0, budget, most=2000)
+    there = [row.params["x"] for row in loop.rows.values() if row.size == FULL]
+    assert len(set(there)) == len(there) == 5
+
+
 def test_a_grid_that_the_budget_does_not_cover_is_searched() -> None:
     space = Space({"x": [0.1, 0.3, 0.5, 0.9], "y": [1, 2, 4]}, {"rows": (100, FULL)})
     loop, _, _ = run(space, lambda p: 1.0, Budget(None, 12))
@@ -138,7 +171,10 @@ def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
     sizes = [row.size for row in second.rows.values()]
     assert sizes[: len(first.rows)] == [row.size for row in first.rows.values()]
     new = sizes[len(first.rows) :]
-    assert new == [100] if budget.seconds is None or not verify else len(new) >= 1
+    assert len(new) == 1
+    assert new[0] in (100, FULL)  # the fewest, or what nobody had run there
+    if budget.seconds is None or not verify:
+        assert new == [100]
 
 
 @pytest.mark.parametrize("seed", range(4))

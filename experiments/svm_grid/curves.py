@@ -46,8 +46,9 @@ def over_time(
         last = np.searchsorted(run.time, at * unit, side="right") - 1
         known = np.where(last >= 0, getattr(run, of)[np.maximum(last, 0)], np.nan)
         values[i] = np.where(np.isnan(known), np.inf, known)
-    # Quantiles that are values of runs: between a number and infinity there is nothing to interpolate.
-    lower, middle, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
+    # Quartiles that are values of runs: between a number and infinity there is nothing to interpolate.
+    lower, upper = np.quantile(values, [0.25, 0.75], axis=0, method="inverted_cdf")
+    middle = np.median(values, axis=0)
     ended = at * unit > 1.01 * np.median([run.time[-1] for run in runs])
     middle, lower = (np.where(np.isfinite(curve) & ~ended, curve, np.nan) for curve in (middle, lower))
     return Band(at, lower, middle, np.where(np.isfinite(middle), upper, np.nan))
@@ -56,7 +57,8 @@ def over_time(
 def sizes_chosen(runs: list[Run], groups: int = 60) -> Band:
     """Mean of the size at each trial, and a quarter of its deviation to both sides, as the paper shows it.
 
-    Later trials in groups, each a constant factor beyond the one before. Only as far as half of the runs come.
+    Later trials are in groups, each a constant factor beyond the one before; the deviation is that of all trials of
+    a group. Only as far as half of the runs come.
     """
     lengths = sorted(len(run.size) for run in runs)
     end = lengths[len(lengths) // 2] + 1

@@ -201,7 +201,9 @@ class History:
 
     def priced(self, costs: Array) -> "History":
         """The same record as if each trial had cost so much, (n,), and thinking nothing."""
-        other = History(self.trials)
+        other = object.__new__(History)
+        kept = {"trials", "_ids", *_ENTRIES} & self.__dict__.keys()
+        other.__dict__.update({name: self.__dict__[name] for name in kept})
         other.__dict__.update(costs=_read_only(np.array(costs)), thinking=_read_only(np.zeros(len(self))))
         return other
 

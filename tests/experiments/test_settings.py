@@ -35,6 +35,15 @@ def test_only_times_that_all_runs_reached_are_compared(
     assert found.regrets.shape == (2, 4, 5)
 
 
+def test_runs_that_ended_beyond_the_budget_are_compared_up_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
+    journal(tmp_path / "runs.jsonl", {"gain": 25.0, "paper": 21.0})
+    (found,) = compare(arguments("information"))
+    assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+
+
 def test_a_factor_is_that_of_the_regrets_and_its_interval_holds_it() -> None:
     rng = np.random.default_rng(0)
     regrets = np.exp(rng.normal(size=(1, 400, 2)))

@@ -11,6 +11,8 @@ from fabolas.sklearn.rows import Row
 from fabolas.strategies.model_based import Forecast, ModelBased
 from fabolas.study import Study
 
+_FEW = 200  # configurations at most of which the models are asked whether all of them fit into the budget
+
 
 class Candidates:
     """The candidates of a study.
@@ -20,13 +22,10 @@ class Candidates:
         rows: What was evaluated, by the trial's number; it grows with the search.
         full: Rows at full size.
         every: (m, d) all configurations that the space has; None unless these are not too many to count.
-        metric: Which score counts.
     """
 
-    def __init__(
-        self, study: Study, rows: Mapping[int, Row], full: int, every: Array | None, metric: str
-    ) -> None:
-        self._study, self._rows, self._full, self._every, self._metric = study, rows, full, every, metric
+    def __init__(self, study: Study, rows: Mapping[int, Row], full: int, every: Array | None) -> None:
+        self._study, self._rows, self._full, self._every = study, rows, full, every
 
     def fidelity(self, size: int) -> dict[str, int]:
         """So many rows, in the words of the study."""
@@ -47,24 +46,33 @@ class Candidates:
 
     def are_exhausted(self) -> bool:
         """Whether every configuration there is was run on all the rows."""
-        known = {_key(row.params) for row in self.at_full_size()}
-        return self._every is not None and len(known) >= len(self._every)
+        return self.left() == 0
+
+    def failed(self, config: dict[str, Any]) -> bool:
+        """Whether it was run on all the rows and failed."""
+        history, point = self._study.history, self._study.space.encode(config)
+        return bool((history.points[history.failed] == point).all(axis=1).any())
 
     def left(self) -> float:
         """How many configurations were not run on all the rows; infinite if they cannot be counted."""
-        left = self.untried(np.ones(self._study.space.dim + self._study.space.n_fidelities))
+        left = self.untried(self._on_all_rows)
         return math.inf if left is None else len(left)
 
     def all_fit(self, seconds: float) -> bool:
-        """Whether all configurations that were not run on all the rows surely can be in so many seconds."""
-        history = self._study.history
-        left = self.untried(np.ones(self._study.space.dim + self._study.space.n_fidelities))
-        if left is None or not history.complete.any():
-            return False
-        if len(left) * float(history.costs[history.complete].min()) > seconds:  # not even on the fewest rows
+        """Whether all configurations that were not run on all the rows surely can be in so many seconds.
+
+        Of more than some hundred nobody asks the models.
+        """
+        left = self.untried(self._on_all_rows)
+        if left is None or len(left) > _FEW or not self._study.history.complete.any():
             return False
         there = np.column_stack([left, np.ones((len(left), self._study.space.n_fidelities))])
         return float(self.forecast_of(there).seconds_at_most.sum()) <= seconds
+
+    @property
+    def _on_all_rows(self) -> Array:
+        """(D,) Any point there."""
+        return np.ones(self._study.space.dim + self._study.space.n_fidelities)
 
     def any(self, size: int) -> dict[str, Any]:
         """Any candidate, another one each time; of a finite space one that was not run on so many rows."""
@@ -135,17 +143,17 @@ class Candidates:
 
     def finalist(self, seconds: float) -> dict[str, Any] | None:
         """Of the candidates never run on all the rows the one of lowest predicted loss that surely fits, if any."""
-        rows = [row for row in self._rows.values() if math.isfinite(row.score(self._metric))]
-        known = {_key(row.params) for row in self.at_full_size()}
-        tried = {_key(row.params): row.params for row in rows if _key(row.params) not in known}
-        if not tried:
+        history, d = self._study.history, self._study.space.dim
+        tried = np.unique(history.points[history.complete, :d], axis=0)
+        there = history.points[~history.lost & (history.points[:, d:] == 1.0).all(axis=1), :d]
+        left = tried[~(tried[:, None] == there[None]).all(axis=2).any(axis=1)]
+        if not len(left):
             return None
-        configs = list(tried.values())
-        points = np.array([self._study.space.encode(config, self.fidelity(self._full)) for config in configs])
+        points = np.column_stack([left, np.ones((len(left), self._study.space.n_fidelities))])
         forecast = self.forecast_of(points)
         losses = np.where(forecast.seconds_at_most <= seconds, forecast.losses, np.inf)
         best = int(np.argmin(losses))
-        return configs[best] if math.isfinite(losses[best]) else None
+        return self._study.space.decode(points[best])[0] if math.isfinite(losses[best]) else None
 
     def forecast(self, config: dict[str, Any], size: int) -> Forecast:
         """What is expected of a run on so many rows."""
@@ -155,8 +163,3 @@ class Candidates:
         """What is expected of points (m, D)."""
         study = self._study
         return cast(ModelBased, study.strategy).forecast(study.history, points)
-
-
-def _key(params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What tells candidates apart."""
-    return tuple(sorted((name, repr(value)) for name, value in params.items()))

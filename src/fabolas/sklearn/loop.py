@@ -112,11 +112,15 @@ class Loop:
             for trial in study.trials
             if trial.status != "lost"
         }
-        self._candidates = Candidates(study, self.rows, full, ending.configurations, loss.metric)
+        self._candidates = Candidates(study, self.rows, full, ending.configurations)
+        self._checks = cast(Fabolas, study.strategy).checks
         self._before = len(study.trials)
         self._step = _Step()
-        self._look_again = 0.0
-        self._last_step = 0.0  # when the last of these ended
+        self._look_again, self._seen = (
+            0.0,
+            0,
+        )  # when to ask the models again; trials when they were asked last
+        self._last_step = study.spent  # when the last of these ended
         self._incumbent: Incumbent | None = None
         self.trajectory: list[tuple[float, Incumbent]] = []
 
@@ -176,13 +180,24 @@ class Loop:
         final = self._ending.verify and self._is_final(seconds, trials)
         if final and trials <= _FINALISTS and (finalist := self._candidates.finalist(seconds)) is not None:
             return self._study.request(finalist)
-        if final:
-            # What is still learnt on few rows comes too late: all the rows as often as they can be afforded.
-            cast(Fabolas, self._study.strategy).checks = math.inf
+        # In the end what is learnt on few rows comes too late: all the rows as often as they can be afforded.
+        cast(Fabolas, self._study.strategy).checks = math.inf if final else self._checks
         if not self._study.history.complete.any() and self._study.history.failed.any():
             return self._on_more_rows()
         keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0
-        return self._ask(seconds - keep if seconds > keep else seconds, final)
+        suggestion = self._ask(seconds - keep if seconds > keep else seconds, final)
+        if suggestion is None and self._ending.verify and self._must_verify():
+            return self._late_run()
+        return suggestion
+
+    def _late_run(self) -> Suggestion | None:
+        """The best on all the rows, though it may end late: without such a run there is no answer."""
+        self._look()
+        config = self._step.config
+        if config is None:
+            return None
+        self._warn_if_late(config, self._left()[0])
+        return self._study.request(config)
 
     def _ask(self, seconds: float, final: bool) -> Suggestion | None:
         """What the study suggests, or in its place what was not run yet; None if nothing can change the answer."""
@@ -200,18 +215,15 @@ class Loop:
         Nor is it on so few rows that nothing works there.
 
         Raises:
-            _Enough: If no further run on all the rows surely fits, and the answer is one of those there are.
+            _Enough: If nothing is left to run that fits, or in the end no run on all the rows, and there was one.
         """
         point = self._candidates.on_enough_rows(point)
         if final and not self._candidates.is_full(point) and not self._must_verify():
             raise _Enough
         other = self._candidates.instead_of(point, seconds)
-        if other is not None:
-            return other
-        if not self._must_verify():
+        if other is None:
             raise _Enough
-        space = self._study.space
-        return space.encode(space.decode(point)[0])  # on all the rows, though it may be late
+        return other
 
     def _verification(self, seconds: float, trials: float, over: bool) -> Suggestion | None:
         """A run of what may be the best on more rows, if it is time for one and the budget has it."""
@@ -275,6 +287,9 @@ class Loop:
             return False
         if len(every) <= _FINALISTS:
             return True
+        there = self._candidates.at_full_size()
+        if there and all(row.error is not None for row in there):  # it may work on few
+            return False
         if math.isinf(seconds):
             # One on few and one on all the rows of each: a search with so many would end there all the same.
             return trials >= 2 * self._candidates.left()
@@ -360,16 +375,19 @@ class Loop:
         there = self._candidates.at_full_size()
         very_late = self._budget.seconds is not None and self.elapsed() > 2 * self._budget.seconds
         enough = 1 if very_late or self._left()[1] <= 0 else _FAILED_THERE
-        return len(there) < enough and not any(math.isfinite(row.score(self._loss.metric)) for row in there)
+        if len(there) >= enough or self._candidates.are_exhausted():
+            return False
+        return not any(math.isfinite(row.score(self._loss.metric)) for row in there)
 
     def _size(self, suggestion: Suggestion) -> int:
         return int(next(iter(suggestion.fidelity.values()), self._full))
 
     def _look(self) -> None:
-        """Ask the models for the incumbent, and how it is to be run on all the rows."""
+        """Ask the models, if there is news, for the incumbent and how it is to be run on all the rows."""
         start = self._clock()
         history = self._study.history
-        if history.complete.any():
+        if len(history) > self._seen and history.complete.any():
+            self._seen = len(history)
             self._incumbent = self._study.incumbent()
             if self._incumbent is not None:
                 self._step = self._climb(self._incumbent)
@@ -378,9 +396,11 @@ class Loop:
         self._look_again = now + _PATIENCE * (now - start)
 
     def _climb(self, incumbent: Incumbent) -> _Step:
-        """The incumbent, if it was not run on all the rows yet."""
+        """The incumbent, if it was not run on all the rows yet, with success or without."""
         full = float(self._candidates.forecast(incumbent.config, self._full).seconds_at_most[0])
-        return _Step(full=full) if incumbent.verified else self._towards(incumbent.config, full)
+        if incumbent.verified or self._candidates.failed(incumbent.config):
+            return _Step(full=full)
+        return self._towards(incumbent.config, full)
 
     def _towards(self, config: dict[str, Any], full: float) -> _Step:
         """A run on all the rows, or half the way there: what that would cost is a guess at first."""

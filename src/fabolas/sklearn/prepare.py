@@ -62,7 +62,7 @@ class Prepared:
         # What a study must have in common with the search that continues it: scores of others mean nothing here.
         self.mark = {
             "rows": self._rows,
-            "targets": None if y is None else joblib.hash(np.asarray(y)),
+            "targets": None if y is None else joblib.hash(np.ascontiguousarray(y)),
             "folds": len(splits),
             "scoring": scoring_in_words(search.scoring),
             "metric": self.loss.metric,
