@@ -56,7 +56,7 @@ Options = dict[str, Any]
 # method that users do not see: a field of every effort, or of the initial design.
 GROUPS: dict[str, dict[str, Options]] = {
     "default": {"default": {}},
-    "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
+    "information": {form: {"information": form} for form in ("gain", "averaged", "paper")},
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {
@@ -65,7 +65,7 @@ GROUPS: dict[str, dict[str, Options]] = {
         "equation 6": {"drift": False},
     },
     "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
-    "noise": {"one noise": {"noise_by_fidelity": False}, "by size": {"noise_by_fidelity": True}},
+    "noise": {"by size": {"noise_by_fidelity": True}, "one noise": {"noise_by_fidelity": False}},
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
     "checks": {
         **{f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0, 2.0)},
@@ -97,7 +97,12 @@ DEFAULTS: Options = {
     name: parameter.default
     for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
     if parameter.default is not inspect.Parameter.empty
-} | {"strategy": "fabolas", "surrogate.spread": 0.0, "surrogate.from_the_target": False, "checks.any": False}
+} | {
+    "strategy": "fabolas",
+    "surrogate.spread": 0.0,
+    "surrogate.from_the_target": False,
+    "checks.any": False,
+}
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,11 @@ FAMILIES: dict[str, Family] = {
     "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 2.0),
     "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 4.0),
     "svm_like": Family(synthetic.svm_like, 1.0),
-    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 10.0),
+    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 4.0),
     "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),
     "misleading": Family(synthetic.misleading, 10.0),
     "boosting": Family(synthetic.boosting, 10.0),
-    "mixed": Family(synthetic.mixed, 10.0),
+    "mixed": Family(synthetic.mixed, 4.0),
 }
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0)  # in full trainings
 JOURNAL = Path(".cache/settings.jsonl")
@@ -265,10 +270,10 @@ class Comparison:
     def log_ratios(self) -> np.ndarray:
         """(variants, seeds) log of the regret over the first variant's, mean over checkpoints.
 
-        A regret counts for at least a hundredth of the family's median one: below that it is luck.
+        A regret counts for at least a hundredth of the median one at that time: below that it is luck.
         """
-        least = 0.01 * float(np.median(self.regrets))
-        logs = np.log(np.maximum(self.regrets, max(least, 1e-12)))
+        usual = np.median(self.regrets, axis=(0, 1))  # (checkpoints,)
+        logs = np.log(np.maximum(self.regrets, np.maximum(0.01 * usual, 1e-4 * usual.max() + 1e-12)))
         return np.asarray((logs - logs[:1]).mean(axis=2))
 
     def rows(self) -> Iterator[tuple[str, ...]]:

@@ -92,7 +92,7 @@ def simulate(
     **options: Any,
 ) -> Run:
     """Run until the simulated time is used up. With `overhead` thinking counts as that many seconds."""
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([seed, 2017, 1])  # a stream of its own: a study's are those of [seed, id]
     rows: list[tuple[float, float, float, float, float, str, float]] = []
     test_error = getattr(problem, "test_error", lambda config: np.nan)
     now, clock = 0.0, Clock()

@@ -111,6 +111,21 @@ def test_further_trials_equal_a_model_built_with_them() -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0.02)
 
 
+def test_hyperparameters_mean_what_they_did_when_they_were_fitted() -> None:
+    found, points, losses, costs = data(30)
+    spec = Spec((0,), 1)
+    early = Data(points[:12], losses[:12] + 1.0, costs[:12], found.failed[:12])  # all alike: a small spread
+    all_of_them = Data(points, np.append(early.losses, losses[12:]), costs, found.failed)
+    models, _, samples = fit(spec, early, None, 5, 4, np.random.default_rng(1))
+    later = build(spec, all_of_them, samples, models.loss_output)
+    # Conditioning does not touch hyperparameters, nor the map that they belong to.
+    conditioned = models.given(Data(points[12:], losses[12:], costs[12:], found.failed[12:]))
+    grid = np.column_stack([np.linspace(0.1, 0.9, 7), np.full(7, 0.7)])
+    for one, other in zip(later.loss_at(grid), conditioned.loss_at(grid), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert models.loss_output.scale < 0.5 * build(spec, all_of_them, samples).loss_output.scale
+
+
 def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
     found, *_ = data(20)
     failed = np.zeros(20, dtype=bool)

@@ -139,7 +139,7 @@ def basis_functions(problem: Problem) -> Figure:
         title="log of the loss: φ = (1, 1 − u); dotted, the paper's (1, (1 − u)²)",
         ylabel="validation error",
     )
-    right.set(title="log of the cost: φ = (1, u)", ylabel="seconds")
+    right.set(title="log of the cost: φ = (1, 1 − u)", ylabel="seconds")
     left.legend(frameon=False, fontsize=9)
     ticks = _quarters(problem)
     for ax in (left, right):

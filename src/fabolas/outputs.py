@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -67,6 +67,13 @@ class Output:
         # nor, if it comes later, speak for its whole neighbourhood.
         ceiling = (min(most, float(warped.max()) + VERY_BAD * scale) - centre) / scale
         return cls(warp, centre, scale, shift, floor, ceiling)
+
+    def in_units_of(self, other: Output) -> Output:
+        """The same map with the centre and the scale of another one of the same warp."""
+        if self.warp != other.warp:
+            return self
+        ceiling = (self.centre + self.scale * self.ceiling - other.centre) / other.scale
+        return replace(self, centre=other.centre, scale=other.scale, ceiling=ceiling)
 
     def forward(self, y: Array) -> Array:
         """y -> t, any shape."""

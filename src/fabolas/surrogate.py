@@ -255,7 +255,14 @@ class Data:
 
 
 def fit(
-    spec: Spec, data: Data, walkers: Walkers | None, steps: int, K: int, rng: np.random.Generator
+    spec: Spec,
+    data: Data,
+    walkers: Walkers | None,
+    steps: int,
+    K: int,
+    rng: np.random.Generator,
+    *,
+    units: Output | None = None,
 ) -> tuple[Surrogate, Walkers, Walkers]:
     """Both models given all the data: walkers moved by so many steps, K of them kept as samples.
 
@@ -266,6 +273,7 @@ def fit(
         steps: steps of the ensemble; 0 keeps the walkers where they are.
         K: how many samples.
         rng: what moves the walkers and chooses among them.
+        units: of the losses when the walkers last moved, in which their hyperparameters are; None if they move.
 
     Returns:
         The models, all walkers, and the walkers that are the models' samples.
@@ -279,12 +287,12 @@ def fit(
     )
     # Of the cost only an average is used: half as many samples do.
     samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, max(2, K // 2), rng))
-    return build(spec, data, samples), moved, samples
+    return build(spec, data, samples, units), moved, samples
 
 
-def build(spec: Spec, data: Data, samples: Walkers) -> Surrogate:
-    """Both models given all the data and their hyperparameter samples."""
-    targets = _targets(spec, data)
+def build(spec: Spec, data: Data, samples: Walkers, units: Output | None = None) -> Surrogate:
+    """Both models given all the data and their hyperparameter samples, which are in these units."""
+    targets = _targets(spec, data, units)
     return Surrogate(
         spec,
         spec.loss_model().posterior(data.points, targets.losses, samples.loss),
@@ -303,8 +311,10 @@ class _Targets:
     log_cost_centre: float
 
 
-def _targets(spec: Spec, data: Data) -> _Targets:
+def _targets(spec: Spec, data: Data, units: Output | None = None) -> _Targets:
     losses, loss_output = data.targets(None, spec.warp)
+    if units is not None:
+        losses, loss_output = data.targets(loss_output.in_units_of(units))
     timed = data.timed(spec)
     costs = data.log_costs(spec)[timed]
     centre = float(costs.mean()) if len(costs) else 0.0

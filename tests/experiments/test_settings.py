@@ -29,17 +29,17 @@ def test_only_times_that_all_runs_reached_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
-    journal(tmp_path / "runs.jsonl", {"gain": 10.2, "paper": 3.5})
+    journal(tmp_path / "runs.jsonl", {"gain": 10.2, "averaged": 10.1, "paper": 3.5})
     (found,) = compare(arguments("information"))
     assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0)
-    assert found.regrets.shape == (2, 4, 5)
+    assert found.regrets.shape == (3, 4, 5)
 
 
 def test_runs_that_ended_beyond_the_budget_are_compared_up_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
-    journal(tmp_path / "runs.jsonl", {"gain": 25.0, "paper": 21.0})
+    journal(tmp_path / "runs.jsonl", {"gain": 25.0, "averaged": 23.0, "paper": 21.0})
     (found,) = compare(arguments("information"))
     assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 
@@ -60,8 +60,15 @@ def test_a_factor_is_that_of_the_regrets_and_its_interval_holds_it() -> None:
     assert np.log(high / low) == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(800), rel=0.15)
 
 
+def test_late_regrets_that_are_small_still_count() -> None:
+    # At first all are far off; in the end the second variant is ten times nearer.
+    regrets = np.array([[[0.5, 1e-3]] * 6, [[0.5, 1e-4]] * 6])
+    found = Comparison("g", "one", ("a", "b"), (1.0, 40.0), regrets)
+    np.testing.assert_allclose(found.log_ratios[1], 0.5 * np.log(0.1), rtol=1e-6)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("group", ["maximizer", "walking", "samples", "climbing", "noise"])
+@pytest.mark.parametrize("group", ["information", "maximizer", "walking", "samples", "climbing", "noise"])
 def test_every_variant_of_a_question_makes_another_search(group: str) -> None:
     ends = {}
     for name, options in GROUPS[group].items():

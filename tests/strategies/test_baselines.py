@@ -17,10 +17,12 @@ SPACE = Space(NUMERIC, {"size": (64, 16384)})
 TWO = Space(NUMERIC, {"size": (64, 16384), "epochs": (2, 20)})
 
 
-def drive(space: Space, strategy: str, trials: int, *, cost: float | None = None, **options: Any) -> Array:
+def drive(
+    space: Space, strategy: str, trials: int, *, seed: int = 1, cost: float | None = None, **options: Any
+) -> Array:
     """Points suggested for a bowl with its lowest point at (0.3, 0.3); twice the size, twice the cost."""
     asked = []
-    with Study(space, strategy=strategy, seed=1, overhead=0.01, effort=0.3, **options) as study:
+    with Study(space, strategy=strategy, seed=seed, overhead=0.01, effort=0.3, **options) as study:
         for _ in range(trials):
             s = study.ask()
             x, u = s.point[: space.dim], s.point[space.dim :]
@@ -39,9 +41,11 @@ def test_ei_and_es_only_train_on_all_the_data(strategy: str, space: Space) -> No
 
 @pytest.mark.parametrize("strategy", ["ei", "es", "mtbo"])
 def test_they_come_near_the_optimum_of_a_bowl(strategy: str) -> None:
-    points = drive(SPACE, strategy, 18)
-    # Six uniform points have one in this circle with a probability of one in seventeen.
-    assert np.sum((points[-6:, :2] - 0.3) ** 2, axis=1).min() < 0.0032
+    last = [drive(SPACE, strategy, 18, seed=seed)[-6:, :2] for seed in range(5)]
+    nearest = [np.sum((x - 0.3) ** 2, axis=1).min() for x in last]
+    # Six uniform points have one in this circle with a probability of one in seventeen: so have most of five runs
+    # with one of five hundred.
+    assert np.median(nearest) < 0.0032
 
 
 @pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])

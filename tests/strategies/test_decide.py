@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fabolas import Categorical, Float, Space, surrogate
+from fabolas.acquisition import mixture
 from fabolas.acquisition.entropy import Draws, Representers, by_moments, by_sampling
 from fabolas.acquisition.pmin import entropy
 from fabolas.effort import Effort
@@ -132,6 +133,15 @@ def test_what_is_decided_is_affordable_whatever_the_maximizer(maximizer: str) ->
     assert choice.seconds <= 0.05 * (1 + 1e-9)
 
 
+def test_information_that_nobody_can_pay_for_does_not_count() -> None:
+    found = {}
+    for affordable in (None, 0.02):  # a trial on the smallest subset takes 0.018 s
+        at = position(2, 40, affordable=affordable)
+        rng = np.random.default_rng(1)
+        found[affordable] = decide.most_informative(at, decide.pool(at, rng), rng).information
+    assert 0.0 < found[0.02] < 0.8 * found[None]
+
+
 def crowded(n: int = 200) -> tuple[Representers, Draws, np.ndarray]:
     """Late in a quiet run of two dimensions: representers close together, all but known."""
     rng = np.random.default_rng(0)
@@ -144,7 +154,7 @@ def crowded(n: int = 200) -> tuple[Representers, Draws, np.ndarray]:
 
 def test_representers_explain_no_more_of_an_outcome_than_there_is() -> None:
     representers, _, candidates = crowded()
-    _, a = representers.influence(candidates)
+    a = representers.influence(candidates).a
     loss = representers.posterior
     variance = loss.variance(loss.project(candidates))
     share = variance / (variance + loss.noise(candidates))
@@ -157,6 +167,15 @@ def test_information_is_between_nothing_and_all_there_is_to_know(estimate: objec
     information = estimate(representers, draws)(candidates)  # type: ignore[operator]
     assert (information >= 0.0).all()
     assert (information <= entropy(draws.pmin)[:, None]).all()
+
+
+@pytest.mark.parametrize("estimate", [mixture.by_moments, mixture.by_sampling])
+def test_information_of_the_mixture_is_too(estimate: object) -> None:
+    representers, draws, candidates = crowded()
+    information = estimate(representers, draws)(candidates)  # type: ignore[operator]
+    assert (information >= 0.0).all()
+    # Counting has p_min now from the same hypothetical outcomes; it differs by what these leave out.
+    assert (information <= entropy(draws.pmin.mean(axis=0)) + 0.1).all()
 
 
 def test_if_the_best_is_known_nothing_informs() -> None:

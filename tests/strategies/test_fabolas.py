@@ -276,7 +276,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"effort": 2.0}, "effort"),
     ({"checks": -1.0}, "checks"),
     ({"checks": "often"}, "checks"),
-    ({"information": "gian"}, "information: expected 'gain' or 'paper', got 'gian'"),
+    ({"information": "gian"}, "information: expected 'gain', 'averaged' or 'paper', got 'gian'"),
     ({"pmin": "epp"}, "pmin"),
     ({"representers": "u"}, "representers"),
     ({"maximizer": "direc"}, "maximizer: expected 'candidates', 'direct' or 'cma', got 'direc'"),

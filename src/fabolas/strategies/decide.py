@@ -10,8 +10,9 @@ import numpy as np
 
 from fabolas import ascent, maximize
 from fabolas._types import Array, BoolArray
+from fabolas.acquisition import entropy, mixture
 from fabolas.acquisition.batch import greedy
-from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
+from fabolas.acquisition.entropy import Draws, Form, Representers
 from fabolas.acquisition.improvement import log_expected_improvement, log_novelty
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
@@ -68,7 +69,7 @@ class Rules:
     price: Price = "time"
 
     def __post_init__(self) -> None:
-        one_of("information", self.form, ("gain", "paper"))
+        one_of("information", self.form, ("gain", "averaged", "paper"))
         one_of("pmin", self.pmin, ("sampling", "ep"))
         one_of("representers", self.representers, ("thompson", "improvement"))
         one_of("maximizer", self.maximizer, ("candidates", "direct", "cma"))
@@ -148,7 +149,7 @@ class Choice:
     Attributes:
         point: (D,).
         seconds: its predicted cost.
-        information: nats, the most that any point was expected to give, whatever its cost.
+        information: nats, the most that any point was expected to give that may be evaluated.
         spare: further points, worth evaluating where there is no time to think again.
     """
 
@@ -237,26 +238,33 @@ def most_informative(position: Position, configurations: Array, rng: np.random.G
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
     position = position.allowing(candidates)
 
-    def worth(points: Array, information: Array) -> Array:
-        price, allowed = position.prices(points)
-        return np.where(allowed, information / price, -np.inf)
-
-    screened = by_moments(representers, draws, rules.form)(candidates).mean(axis=0)
+    screened = _screen(representers, draws, rules)(candidates)
+    price, allowed = position.prices(candidates)
+    worth = np.where(allowed, screened / price, -np.inf)
     if effort.counted:
-        order = np.argsort(-worth(candidates, screened), kind="stable")
-        count = _information(representers, draws, effort, rules)
-        start = candidates[order[: effort.counted]]
-        taken = _maximise(lambda points: worth(points, count(points).mean(axis=0)), start, position, rng)[
-            None
-        ]
+        count = _count(representers, draws, effort, rules)
+
+        def value(points: Array) -> Array:
+            price, allowed = position.prices(points)
+            return np.where(allowed, count(points) / price, -np.inf)
+
+        start = candidates[np.argsort(-worth, kind="stable")[: effort.counted]]
+        taken = _maximise(value, start, position, rng)[None]
     else:
-        best = int(np.argmax(worth(candidates, screened)))
-        others = greedy(
-            representers, draws, candidates, *position.prices(candidates), first=best, count=1 + SPARES
+        several = greedy(
+            representers,
+            draws,
+            candidates,
+            price,
+            allowed,
+            first=int(np.argmax(worth)),
+            count=1 + SPARES,
+            mixed=rules.form == "gain",
         )
-        taken = candidates[others]
+        taken = candidates[several]
     seconds = surrogate.seconds(taken)
-    return Choice(taken[0], float(seconds[0]), float(screened.max()), Spare(taken[1:], seconds[1:]))
+    most = float(screened[allowed].max(initial=0.0))
+    return Choice(taken[0], float(seconds[0]), most, Spare(taken[1:], seconds[1:]))
 
 
 def most_improving(
@@ -312,10 +320,27 @@ def _representers(position: Position, configurations: Array, rng: np.random.Gene
     return by_log_improvement(loss, points, best, R, rng)
 
 
-def _information(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> Information:
+def _screen(representers: Representers, draws: Draws, rules: Rules) -> mixture.Information:
+    """Information by moments, for many."""
+    if rules.form == "gain":
+        return mixture.by_moments(representers, draws)
+    return _mean_of_each(entropy.by_moments(representers, draws, rules.form))
+
+
+def _count(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> mixture.Information:
+    """Information as exactly as the effort allows, for a few."""
+    if rules.form == "gain":
+        if rules.pmin == "ep":
+            return mixture.by_ep(representers, effort.outcomes)
+        return mixture.by_sampling(representers, draws, effort.outcomes)
     if rules.pmin == "ep":
-        return by_ep(representers, effort.outcomes, rules.form)
-    return by_sampling(representers, draws, effort.outcomes, rules.form)
+        return _mean_of_each(entropy.by_ep(representers, effort.outcomes, rules.form))
+    return _mean_of_each(entropy.by_sampling(representers, draws, effort.outcomes, rules.form))
+
+
+def _mean_of_each(information: entropy.Information) -> mixture.Information:
+    """The mean over hyperparameter samples."""
+    return lambda points: np.asarray(information(points).mean(axis=0))
 
 
 def _candidates(

@@ -13,6 +13,7 @@ from fabolas import effort as efforts
 from fabolas._types import Array, BoolArray
 from fabolas.effort import Effort
 from fabolas.history import History, Incumbent, Suggestion
+from fabolas.outputs import Output
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
 from fabolas.strategies.decide import (
@@ -336,18 +337,33 @@ class ModelBased:
         return self._walkers is None or len(history) - self._refitted >= effort.every
 
     def _is_overdue(self, history: History) -> bool:
-        """Whether they are to be fitted again even where there is no time for it."""
-        return len(history) >= 2 * self._refitted
+        """Whether they are to be fitted again even where there is no time for it.
+
+        That is if there are twice as many trials as then, or if losses are twice as far apart, or half as far:
+        what the hyperparameters say of the losses' spread is then of others.
+        """
+        then = self._units(history)
+        if then is None or len(history) >= 2 * self._refitted:
+            return True
+        now = _data(history).targets(None, self.spec.warp)[1]
+        return not 0.5 < now.scale / then.scale < 2.0
 
     def _fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
         steps = effort.steps if refit else 0
         self._refitted = len(history) if refit else self._refitted
         self._fitted = None  # with a thousand trials models fill 100 MB: not two of them at once
         models, self._walkers, self._samples = surrogate.fit(
-            self.spec, _data(history), self._walkers, steps, effort.K, rng
+            self.spec, _data(history), self._walkers, steps, effort.K, rng, units=self._units(history)
         )
         self._fitted, self._seen = models, len(history)
         return models
+
+    def _units(self, history: History) -> Output | None:
+        """Of the losses when the walkers last moved: what their hyperparameters say is in these."""
+        then = _data(history, slice(self._refitted))
+        if then.failed.all():
+            return None
+        return then.targets(None, self.spec.warp)[1]
 
     def _models(self, history: History) -> Surrogate:
         """Models given the whole record, without moving the walkers that later suggestions start from."""
@@ -358,12 +374,12 @@ class ModelBased:
         seen = _data(history, slice(self._seen))
         # A failure that was redeemed since, by a success at the same point, is taken back.
         if self._fitted is None or len(self._fitted.loss.points) != len(seen.points):
-            self._fitted = surrogate.build(self.spec, seen, self._samples)
+            self._fitted = surrogate.build(self.spec, seen, self._samples, self._units(history))
         new = _data(history, slice(self._seen, None))
         if not len(new.points):
             return self._fitted
         if new.lowest < seen.lowest:  # which the map of the losses that were seen does not reach
-            return surrogate.build(self.spec, _data(history), self._samples)
+            return surrogate.build(self.spec, _data(history), self._samples, self._units(history))
         return self._fitted.given(new)
 
 
