@@ -251,6 +251,7 @@ VARIANTS: list[dict[str, object]] = [
     {"pmin": "ep"},
     {"representers": "improvement"},
     {"information": "paper"},
+    {"information": "averaged"},
     {"maximizer": "direct"},
     {"maximizer": "cma"},
     {"warp": "none"},
