@@ -58,8 +58,21 @@ def show(options: argparse.Namespace, setting: Setting, journal: Journal) -> Non
         "before, at the limit of trials)"
     )
     Console(width=max(console.width, 130)).print(summary.table(rows, title, checkpoints))
+    text = summary.markdown(rows, checkpoints)
+    ours = found.get("fabolas")
+    if ours and checkpoints:
+        leads = [
+            summary.lead(method, runs, ours, problem, checkpoints)
+            for method, runs in found.items()
+            if runs and method != "fabolas"
+        ]
+        differences = summary.leads_markdown(leads, checkpoints)
+        console.print(
+            f"\nMedian regret less FABOLAS's, with 95 % intervals from drawing runs anew:\n{differences}"
+        )
+        text += "\n" + differences
     if options.output:
-        options.output.write_text(summary.markdown(rows, checkpoints))
+        options.output.write_text(text)
 
 
 def draw(options: argparse.Namespace, setting: Setting, journal: Journal) -> None:

@@ -96,6 +96,23 @@ def test_a_row_says_how_many_times_longer_than_fabolas_a_method_takes():
     assert summary.cells(slow, rows[0])[1] == "— (0/1)"
 
 
+def test_a_lead_is_the_difference_of_medians_and_its_interval_tells_level_from_behind():
+    problem = type("P", (), {"full_cost": 1.0})
+    rng = np.random.default_rng(0)
+    ours, same, worse = (
+        [run_of([1], [level + 0.1 * rng.random()]) for _ in range(200)] for level in (0.1, 0.1, 0.2)
+    )
+    level, behind = (summary.lead("m", runs, ours, problem, (1.0,)) for runs in (same, worse))
+    assert level.low[0] < 0.0 < level.high[0]
+    assert behind.median[0] == pytest.approx(0.1, abs=0.02)
+    # A median of 200 uniform numbers on a tenth has a deviation of 0.1 / (2 sqrt(200)).
+    deviation = 0.1 / (2.0 * np.sqrt(200.0)) * np.sqrt(2.0)
+    assert behind.high[0] - behind.low[0] == pytest.approx(2 * 1.96 * deviation, rel=0.3)
+    # Who has nothing to recommend yet is last, not infinitely far behind.
+    assert summary.lead("m", [run_of([2], [0.1])] * 3, ours, problem, (1.0,)).median[0] > 0.8
+    assert summary.leads_markdown([level], (1.0,)).startswith("| method | more regret at 1 |")
+
+
 def test_a_run_is_read_back_as_it_was_and_is_not_run_again(journal, table, setting):
     again = Journal(journal.path)
     assert len(again.runs) == 8
