@@ -72,7 +72,7 @@ class Lead:
 def lead(
     method: str, runs: list[Run], reference: list[Run], problem: Problem, checkpoints: tuple[float, ...]
 ) -> Lead:
-    """The difference of medians, its interval from drawing runs of both anew; runs that recommend nothing are last."""
+    """The difference of medians, its interval from drawing runs of both anew; who recommends nothing is last."""
     rng, unit = np.random.default_rng(0), problem.full_cost
     regrets = [
         np.array([[min(run.regret_at(c * unit), 1.0) for c in checkpoints] for run in of])

@@ -69,8 +69,8 @@ class Output:
         return cls(warp, centre, scale, shift, floor, ceiling)
 
     def in_units_of(self, other: Output) -> Output:
-        """The same map with the centre and the scale of another one of the same warp."""
-        if self.warp != other.warp:
+        """The same map with the centre and the scale of another one of the same warp; else as it is."""
+        if (self.warp, self.shift) != (other.warp, other.shift):
             return self
         ceiling = (self.centre + self.scale * self.ceiling - other.centre) / other.scale
         return replace(self, centre=other.centre, scale=other.scale, ceiling=ceiling)

@@ -27,15 +27,15 @@ def whole(outcomes: Outcomes, draws: Draws, chosen: list[int]) -> np.ndarray:
     e, explained, total = outcomes._e[:, chosen], outcomes._explained, outcomes._total
     block = np.ix_(range(len(e)), chosen, chosen)
     K, R = len(e), draws.Z.shape[1]
-    labels = draws.labels.reshape(K, -1)
+    labels, repeats = draws.labels.reshape(K, -1), len(draws.labels) // K
     value = 0.5 * np.linalg.slogdet(total[block])[1]
     for k in range(K):
         for r in range(R):
             of_label = e[k][:, labels[k] == r]
             count = of_label.shape[1]
             centred = of_label - of_label.mean(axis=1, keepdims=True) if count else of_label
-            scatter = centred @ centred.T + 2.0 * explained[block][k]
-            within = scatter / (max(count - 1, 0) + 2.0) + (total - explained)[block][k]
+            scatter = centred @ centred.T + 2.0 * repeats * explained[block][k]
+            within = scatter / (max(count - repeats, 0) + 2.0 * repeats) + (total - explained)[block][k]
             value[k] -= 0.5 * count / e.shape[2] * np.linalg.slogdet(within)[1]
     return value
 
@@ -56,9 +56,23 @@ def test_alone_each_outcome_informs_about_the_mixture_as_screening_says(
     representers, draws, points = setting
     information = Outcomes.mixed(representers, draws, points).information[0]
     screened = mixture.by_moments(representers, draws)(points)
-    # The two differ in what the pseudo-observations of rare labels are: of the explained part or of all of it.
+    # Screening knows in addition what each label leaves unexplained, and what there is to learn at most.
     np.testing.assert_allclose(np.maximum(information, 0.0), screened, rtol=0.1, atol=0.01)
     assert screened.max() > 0.1
+
+
+def test_correlations_of_the_mixture_are_those_of_its_samples(
+    setting: tuple[Representers, Draws, np.ndarray],
+) -> None:
+    representers, _, points = setting
+    loss, points = representers.posterior, points[:4]
+    rng, n = np.random.default_rng(3), 40_000
+    at = loss.project(points)
+    joint = loss.covariance(at, at) + np.eye(4) * loss.noise(points)[:, None, :]
+    drawn = [rng.multivariate_normal(mean, cov, n) for mean, cov in zip(loss.mean(at), joint, strict=True)]
+    draws = Draws.of(representers, 16, rng)
+    found = Outcomes.mixed(representers, draws, points)._total[0]
+    np.testing.assert_allclose(found, np.corrcoef(np.concatenate(drawn).T), atol=0.02)
 
 
 @pytest.mark.parametrize("mixed", [False, True])

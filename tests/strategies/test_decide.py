@@ -174,8 +174,9 @@ def test_information_of_the_mixture_is_too(estimate: object) -> None:
     representers, draws, candidates = crowded()
     information = estimate(representers, draws)(candidates)  # type: ignore[operator]
     assert (information >= 0.0).all()
-    # Counting has p_min now from the same hypothetical outcomes; it differs by what these leave out.
-    assert (information <= entropy(draws.pmin.mean(axis=0)) + 0.1).all()
+    # Counting has p_min now from the same few hypothetical outcomes; it differs by what these leave out.
+    few = 0.0 if estimate is mixture.by_moments else 0.05
+    assert (information <= entropy(draws.pmin.mean(axis=0)) + few).all()
 
 
 def test_if_the_best_is_known_nothing_informs() -> None:

@@ -340,6 +340,23 @@ def test_a_late_odd_loss_leaves_the_incumbent_a_number_of_its_kind(late: float) 
         assert after.loss < 10 * before.loss + 1.0
 
 
+@pytest.mark.parametrize("later", [[0.5] * 4, [0.02] * 4, [-0.1]], ids=["alike", "far below", "another warp"])
+def test_hyperparameters_of_other_losses_are_overdue(later: list[float]) -> None:
+    with Study(SPACE, seed=0, overhead=0.01, initial=12) as study:
+        strategy = study.strategy
+        assert isinstance(strategy, Fabolas)
+        for i in range(12):
+            study.tell(study.ask(), 0.5 + 0.01 * (i % 3), cost=1.0)
+        study.tell(study.ask(), 0.5, cost=1.0)  # the first fit
+        refitted = strategy._refitted
+        assert refitted == 12
+        for loss in later:
+            s = study.request({"x": 0.1, "y": 0.2})
+            study.tell(s, loss, cost=1.0)
+        assert len(study.history) < 2 * refitted
+        assert strategy._is_overdue(study.history) == (later[0] != 0.5)
+
+
 def test_several_fidelities_vary_apart_in_the_design() -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"size": (64, 16384), "epochs": (1, 64)})
     with Study(space, seed=0, overhead=0.01) as study:

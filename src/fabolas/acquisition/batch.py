@@ -61,8 +61,14 @@ class Outcomes:
     them on one outcome.
     """
 
-    def __init__(self, e: Array, explained: Array, total: Array, labels: IntArray, R: int) -> None:
-        """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations."""
+    def __init__(
+        self, e: Array, explained: Array, total: Array, labels: IntArray, R: int, repeats: int = 1
+    ) -> None:
+        """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations.
+
+        Of the S samples so many are `repeats` of each other: they have their random numbers in common.
+        """
+        self._repeats = repeats
         self._e = e
         self._explained, self._unexplained, self._total = explained, total - explained, total
         self._lowest_is = np.eye(R)[labels]  # (K, S, R)
@@ -101,6 +107,7 @@ class Outcomes:
             np.mean(sd[:, :, None] * total * sd[:, None, :], axis=0, keepdims=True) + between,
             draws.labels.reshape(1, -1),
             draws.Z.shape[1],
+            repeats=len(means),
         )
 
     @property
@@ -133,9 +140,9 @@ class Outcomes:
 
         Two pseudo-observations of the unconditional covariance: a rare label must not look certain.
         """
-        count = self._count[:, None, :]
+        count, more = self._count[:, None, :], 2.0 * self._repeats
         scatter = products - of_sums / np.maximum(count, 1.0)
-        return np.asarray((scatter + 2.0 * unconditional) / (np.maximum(count - 1.0, 0.0) + 2.0))
+        return np.asarray((scatter + more * unconditional) / (np.maximum(count - self._repeats, 0.0) + more))
 
 
 def _correlations(representers: Representers, points: Array) -> tuple[Influence, Array]:

@@ -25,45 +25,67 @@ from fabolas.acquisition.pmin import entropy, frequencies
 
 Information = Callable[[Array], Array]  # points (M, D) -> (M,), in nats
 
-_FINE = 9  # quantiles of each sample's outcome that the mixture's are made of
+_LEAST = 1e-12  # of a variance, in units of the outcome's
 
 
 def by_moments(representers: Representers, draws: Draws) -> Information:
-    """Information by matching moments, 1/2 log var(y) - 1/2 sum_r p_r log var(y | r is lowest): to screen many."""
+    """Information by matching moments, 1/2 log var(y) - 1/2 sum_r p_r log var(y | r is lowest): to screen many.
+
+    A mixture of outcomes far apart is no Gaussian. But y tells no more of r than y and k together, which is what
+    k tells, H[p] - 1/K sum_k H[p_k], and what y tells if k is known, the mean over the samples of their own.
+    """
     K, S = draws.labels.shape
-    R = draws.Z.shape[1]
-    lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
+    lowest_is = np.eye(draws.Z.shape[1])[draws.labels]  # (K, S, R)
     counts = lowest_is.sum(axis=1)  # (K, R)
     count = counts.sum(axis=0)
     p = count / (K * S)
     most = float(entropy(p))
+    by_sample = most - float(entropy(draws.pmin).mean())
 
     def information(points: Array) -> Array:
         found = representers.influence(points)
         means, overall = centred(found)
-        e = means[..., None] + found.sd[..., None] * (found.a @ draws.Z.T)  # (K, M, S)
-        rest = found.sd**2 * np.maximum(
-            1.0 - np.sum(found.a**2, axis=2), 0.0
-        )  # (K, M) explained by no representer
-        total = (e @ lowest_is).sum(axis=0)  # (M, R)
-        squares = ((e * e) @ lowest_is + rest[..., None] * counts[:, None, :]).sum(axis=0)
-        scatter = squares - total**2 / np.maximum(count, 1.0)
-        # Two pseudo-observations of the unconditional variance: a rare label must not look certain.
-        variance = (scatter / overall[:, None] + 2.0) / (np.maximum(count - 1.0, 0.0) + 2.0)
-        return np.asarray(np.clip(-0.5 * np.log(np.maximum(variance, 1e-12)) @ p, 0.0, most))
+        w = found.a @ draws.Z.T  # (K, M, S) what representers explain of outcomes, standardised
+        sums, squares = w @ lowest_is, (w * w) @ lowest_is  # (K, M, R)
+        explained = np.sum(found.a**2, axis=2)  # (K, M)
+        own = _within(squares - sums**2 / np.maximum(counts, 1.0)[:, None], explained, counts[:, None], 1)
+        own += np.maximum(1.0 - explained, 0.0)[..., None]
+        of_each = -0.5 * np.einsum("kmr,kr->m", np.log(np.maximum(own, _LEAST)), counts / S) / K
+
+        sd, shift = found.sd[..., None], means[..., None]
+        rest = (found.sd**2 * np.maximum(1.0 - explained, 0.0)).T @ counts / np.maximum(count, 1.0)  # (M, R)
+        totals = np.sum(sd * sums + shift * counts[:, None], axis=0)
+        squares = np.sum(sd**2 * squares + 2 * sd * shift * sums + shift**2 * counts[:, None], axis=0)
+        variance = np.mean(found.sd**2 * explained + means**2, axis=0)  # (M,)
+        within = _within(squares - totals**2 / np.maximum(count, 1.0), variance, count, K) + rest
+        together = -0.5 * np.log(np.maximum(within / overall[:, None], _LEAST)) @ p
+        return np.asarray(np.clip(np.minimum(together, by_sample + of_each), 0.0, most))
 
     return information
 
 
+def _within(scatter: Array, unconditional: Array, count: Array, repeats: int) -> Array:
+    """(..., R) variances given each label, from the scatter of so many samples of it.
+
+    Two pseudo-observations of the unconditional variance: a rare label must not look certain. Hyperparameter
+    samples have their random numbers in common, so what is seen in all of them was seen once.
+    """
+    return np.asarray(
+        (scatter + 2.0 * repeats * unconditional[..., None])
+        / (np.maximum(count - repeats, 0.0) + 2.0 * repeats)
+    )
+
+
 def by_sampling(representers: Representers, draws: Draws, Q: int = 5) -> Information:
-    """Information by counting joint samples, Q hypothetical outcomes an evaluation."""
+    """Information by counting joint samples, at least Q hypothetical outcomes an evaluation."""
     R = draws.Z.shape[1]
     labels = moved_labels(draws)
 
     def information(points: Array) -> Array:
         found = representers.influence(points)
-        w, weights = _outcomes(found, Q)
-        after = np.zeros((len(points), Q, R))
+        w, log_density = _outcomes(found, Q)
+        weights = _believed(log_density)
+        after = np.zeros((*weights.shape[1:], R))
         for k in range(len(w)):
             for chunk, lowest in labels(found, k, w[k]):
                 after[chunk] += weights[k, chunk, :, None] * frequencies(lowest, R)
@@ -74,18 +96,20 @@ def by_sampling(representers: Representers, draws: Draws, Q: int = 5) -> Informa
 
 def by_ep(representers: Representers, Q: int = 5) -> Information:
     """Information by expectation propagation: p_min and its derivatives once for every hyperparameter sample."""
-    R = representers.mean.shape[1]
     covariance = representers.factor @ np.swapaxes(representers.factor, 1, 2)
     pmins = [ep_pmin(mean, cov) for mean, cov in zip(representers.mean, covariance, strict=True)]
 
     def information(points: Array) -> Array:
         found = representers.influence(points)
-        w, weights = _outcomes(found, Q)
-        after = np.zeros((len(points), Q, R))
-        for k, pmin in enumerate(pmins):
-            log_p, _ = conditioned(pmin, found.b[k], w[k].T)  # (Q, M, R)
-            after += weights[k, :, :, None] * np.swapaxes(np.exp(log_p), 0, 1)
-        return _dropped(after)
+        w, log_density = _outcomes(found, Q)
+        each = [conditioned(pmin, b, outcomes.T) for pmin, b, outcomes in zip(pmins, found.b, w, strict=True)]
+        # By EP's own joint distribution of outcome and label the outcome is not quite a Gaussian.
+        weights = _believed(log_density + np.array([log_ratio.T for _, log_ratio in each]))
+        after = sum(
+            weight[..., None] * np.swapaxes(np.exp(log_p), 0, 1)
+            for weight, (log_p, _) in zip(weights, each, strict=True)
+        )
+        return _dropped(np.asarray(after))
 
     return information
 
@@ -97,22 +121,29 @@ def centred(found: Influence) -> tuple[Array, Array]:
 
 
 def _outcomes(found: Influence, Q: int) -> tuple[Array, Array]:
-    """Q equally likely outcomes of the mixture: as each sample sees them, and how much each is then believed.
+    """T equally likely outcomes of the mixture, T the first multiple of K that is Q or more.
+
+    Each sample has as many of them, y = m_k + s_k z with the z spread over all samples: quantiles of the normal
+    distribution, scaled to have its variance. The samples' own order is random.
 
     Returns:
-        w (K, M, Q): (y_q - m_k) / s_k, where y_q is the median of the q-th of Q equally likely intervals: a mean
-            might lie between two samples' outcomes, where nobody expects any.
-        weights (K, M, Q): w_k(y_q), summing to one over the samples.
+        w (K, M, T): (y - m_k) / s_k, as each sample sees the outcomes.
+        log_density (K, M, T): log N(y; m_k, s_k^2), up to a constant.
     """
-    M = found.mean.shape[1]
-    z = ndtri((np.arange(_FINE * Q) + 0.5) / (_FINE * Q))
-    each = found.mean[..., None] + found.sd[..., None] * z  # (K, M, _FINE Q)
-    together = np.sort(np.swapaxes(each, 0, 1).reshape(M, -1), axis=1)  # (M, K _FINE Q)
-    y = together.reshape(M, Q, -1)[:, :, (_FINE * len(each)) // 2]
+    K = len(found.mean)
+    T = K * -(-Q // K)
+    z = ndtri((np.arange(T) + 0.5) / T)
+    z /= max(float(np.sqrt(np.mean(z**2))), 1e-12)  # a single one is the mean
+    source = np.arange(T) % K
+    y = (found.mean[source] + found.sd[source] * z[:, None]).T  # (M, T)
     w = (y - found.mean[..., None]) / found.sd[..., None]
-    log_density = -0.5 * w**2 - np.log(found.sd)[..., None]
+    return w, -0.5 * w**2 - np.log(found.sd)[..., None]
+
+
+def _believed(log_density: Array) -> Array:
+    """w_k(y) (K, M, T), summing to one over the samples."""
     density = np.exp(log_density - log_density.max(axis=0))
-    return w, density / density.sum(axis=0)
+    return np.asarray(density / density.sum(axis=0))
 
 
 def _dropped(after: Array) -> Array:

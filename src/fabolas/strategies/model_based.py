@@ -339,14 +339,14 @@ class ModelBased:
     def _is_overdue(self, history: History) -> bool:
         """Whether they are to be fitted again even where there is no time for it.
 
-        That is if there are twice as many trials as then, or if losses are twice as far apart, or half as far:
-        what the hyperparameters say of the losses' spread is then of others.
+        That is if there are twice as many trials as then, or if losses are twice as far apart, or half as far, or
+        have another warp: what the hyperparameters say of the losses' spread is then of others.
         """
         then = self._units(history)
         if then is None or len(history) >= 2 * self._refitted:
             return True
         now = _data(history).targets(None, self.spec.warp)[1]
-        return not 0.5 < now.scale / then.scale < 2.0
+        return now.warp != then.warp or not 0.5 < now.scale / then.scale < 2.0
 
     def _fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
         steps = effort.steps if refit else 0
