@@ -270,7 +270,8 @@ class Comparison:
     def log_ratios(self) -> np.ndarray:
         """(variants, seeds) log of the regret over the first variant's, mean over checkpoints.
 
-        A regret counts for at least a hundredth of the median one at that time: below that it is luck.
+        A regret counts for at least a hundredth of the median one at that time, and a ten-thousandth of the largest
+        of these medians: below that it is luck.
         """
         usual = np.median(self.regrets, axis=(0, 1))  # (checkpoints,)
         logs = np.log(np.maximum(self.regrets, np.maximum(0.01 * usual, 1e-4 * usual.max() + 1e-12)))

@@ -68,7 +68,7 @@ def show(options: argparse.Namespace, setting: Setting, journal: Journal) -> Non
         ]
         differences = summary.leads_markdown(leads, checkpoints)
         console.print(
-            f"\nMedian regret less FABOLAS's, with 95 % intervals from drawing runs anew:\n{differences}"
+            f"\nMedian regret minus FABOLAS's, with 95 % intervals from drawing runs anew:\n{differences}"
         )
         text += "\n" + differences
     if options.output:

@@ -273,7 +273,8 @@ def fit(
         steps: steps of the ensemble; 0 keeps the walkers where they are.
         K: how many samples.
         rng: what moves the walkers and chooses among them.
-        units: of the losses when the walkers last moved, in which their hyperparameters are; None if they move.
+        units: the losses' map when the walkers last moved: their hyperparameters are in its units. None for a map
+            fitted to the data, as it is where they move now.
 
     Returns:
         The models, all walkers, and the walkers that are the models' samples.

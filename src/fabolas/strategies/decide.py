@@ -28,7 +28,7 @@ SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
 CLIMB = 2  # steps uphill at most for each dimension
 GLOBAL = 20  # evaluations for each dimension that DIRECT and CMA-ES have at least: they begin everywhere
-NIL = 1e-3  # nats; where no evaluation at all promises more than this, there is nothing to learn
+NIL = 1e-3  # nats; where no evaluation that may be made promises more than this, there is nothing to learn
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Choice:
     Attributes:
         point: (D,).
         seconds: its predicted cost.
-        information: nats, the most that any point was expected to give that may be evaluated.
+        information: nats, the most expected of any point that may be evaluated.
         spare: further points, worth evaluating where there is no time to think again.
     """
 
