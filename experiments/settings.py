@@ -56,7 +56,7 @@ Options = dict[str, Any]
 # method that users do not see: a field of every effort, or of the initial design.
 GROUPS: dict[str, dict[str, Options]] = {
     "default": {"default": {}},
-    "information": {form: {"information": form} for form in ("gain", "averaged", "paper")},
+    "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {
@@ -115,7 +115,7 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 2.0),
-    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 4.0),
+    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 2.0),
     "svm_like": Family(synthetic.svm_like, 1.0),
     "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 4.0),
     "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),

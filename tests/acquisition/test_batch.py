@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fabolas.acquisition import mixture
 from fabolas.acquisition.batch import Outcomes, greedy
 from fabolas.acquisition.entropy import Draws, Representers, by_moments
 from fabolas.acquisition.pmin import entropy
@@ -27,15 +26,14 @@ def whole(outcomes: Outcomes, draws: Draws, chosen: list[int]) -> np.ndarray:
     e, explained, total = outcomes._e[:, chosen], outcomes._explained, outcomes._total
     block = np.ix_(range(len(e)), chosen, chosen)
     K, R = len(e), draws.Z.shape[1]
-    labels, repeats = draws.labels.reshape(K, -1), len(draws.labels) // K
     value = 0.5 * np.linalg.slogdet(total[block])[1]
     for k in range(K):
         for r in range(R):
-            of_label = e[k][:, labels[k] == r]
+            of_label = e[k][:, draws.labels[k] == r]
             count = of_label.shape[1]
             centred = of_label - of_label.mean(axis=1, keepdims=True) if count else of_label
-            scatter = centred @ centred.T + 2.0 * repeats * explained[block][k]
-            within = scatter / (max(count - repeats, 0) + 2.0 * repeats) + (total - explained)[block][k]
+            scatter = centred @ centred.T + 2.0 * explained[block][k]
+            within = scatter / (max(count - 1, 0) + 2.0) + (total - explained)[block][k]
             value[k] -= 0.5 * count / e.shape[2] * np.linalg.slogdet(within)[1]
     return value
 
@@ -50,38 +48,12 @@ def test_alone_each_outcome_informs_as_screening_says(
     np.testing.assert_allclose(information, by_moments(representers, draws)(points), rtol=1e-6, atol=1e-9)
 
 
-def test_alone_each_outcome_informs_about_the_mixture_as_screening_says(
-    setting: tuple[Representers, Draws, np.ndarray],
-) -> None:
-    representers, draws, points = setting
-    information = Outcomes.mixed(representers, draws, points).information[0]
-    screened = mixture.by_moments(representers, draws)(points)
-    # Screening knows in addition what each label leaves unexplained, and what there is to learn at most.
-    np.testing.assert_allclose(np.maximum(information, 0.0), screened, rtol=0.1, atol=0.01)
-    assert screened.max() > 0.1
-
-
-def test_correlations_of_the_mixture_are_those_of_its_samples(
-    setting: tuple[Representers, Draws, np.ndarray],
-) -> None:
-    representers, _, points = setting
-    loss, points = representers.posterior, points[:4]
-    rng, n = np.random.default_rng(3), 40_000
-    at = loss.project(points)
-    joint = loss.covariance(at, at) + np.eye(4) * loss.noise(points)[:, None, :]
-    drawn = [rng.multivariate_normal(mean, cov, n) for mean, cov in zip(loss.mean(at), joint, strict=True)]
-    draws = Draws.of(representers, 16, rng)
-    found = Outcomes.mixed(representers, draws, points)._total[0]
-    np.testing.assert_allclose(found, np.corrcoef(np.concatenate(drawn).T), atol=0.02)
-
-
-@pytest.mark.parametrize("mixed", [False, True])
 def test_what_is_added_step_by_step_is_the_information_of_all_together(
-    setting: tuple[Representers, Draws, np.ndarray], mixed: bool
+    setting: tuple[Representers, Draws, np.ndarray],
 ) -> None:
     representers, draws, points = setting
-    outcomes = (Outcomes.mixed if mixed else Outcomes.of)(representers, draws, points)
-    chosen, added = [3, 17, 8, 20], np.zeros(1 if mixed else 2)
+    outcomes = Outcomes.of(representers, draws, points)
+    chosen, added = [3, 17, 8, 20], np.zeros(2)
     for j in chosen:
         added += outcomes.information[:, j]
         outcomes.choose(j)
@@ -97,19 +69,18 @@ def test_an_exact_repetition_adds_next_to_nothing(setting: tuple[Representers, D
     assert np.all(outcomes.information[:, -1] < 0.5 * alone)
 
 
-@pytest.mark.parametrize("mixed", [False, True])
 def test_each_choice_is_the_best_for_its_price_given_those_before(
-    setting: tuple[Representers, Draws, np.ndarray], mixed: bool
+    setting: tuple[Representers, Draws, np.ndarray],
 ) -> None:
     representers, draws, points = setting
     price = np.random.default_rng(1).uniform(0.5, 2.0, len(points))
     allowed = np.ones(len(points), dtype=bool)
     allowed[::4] = False
-    chosen = greedy(representers, draws, points, price, allowed, first=5, count=5, mixed=mixed).tolist()
+    chosen = greedy(representers, draws, points, price, allowed, first=5, count=5).tolist()
     assert chosen[0] == 5
     assert len(set(chosen)) == 5
     assert allowed[chosen].all()
-    outcomes = (Outcomes.mixed if mixed else Outcomes.of)(representers, draws, points)
+    outcomes = Outcomes.of(representers, draws, points)
     for step in range(1, 5):
         left = [i for i in range(len(points)) if allowed[i] and i not in chosen[:step]]
         joint = np.array([whole(outcomes, draws, [*chosen[:step], i]).mean() for i in left])

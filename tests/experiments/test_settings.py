@@ -29,17 +29,17 @@ def test_only_times_that_all_runs_reached_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
-    journal(tmp_path / "runs.jsonl", {"gain": 10.2, "averaged": 10.1, "paper": 3.5})
+    journal(tmp_path / "runs.jsonl", {"gain": 10.2, "paper": 3.5})
     (found,) = compare(arguments("information"))
     assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0)
-    assert found.regrets.shape == (3, 4, 5)
+    assert found.regrets.shape == (2, 4, 5)
 
 
 def test_runs_that_ended_beyond_the_budget_are_compared_up_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "JOURNAL", tmp_path / "runs.jsonl")
-    journal(tmp_path / "runs.jsonl", {"gain": 25.0, "averaged": 23.0, "paper": 21.0})
+    journal(tmp_path / "runs.jsonl", {"gain": 25.0, "paper": 21.0})
     (found,) = compare(arguments("information"))
     assert found.checkpoints == (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize
 
 from fabolas import Categorical, Float, Space, surrogate
-from fabolas.acquisition import mixture
 from fabolas.acquisition.entropy import Draws, Representers, by_moments, by_sampling
 from fabolas.acquisition.pmin import entropy
 from fabolas.effort import Effort
@@ -154,7 +153,7 @@ def crowded(n: int = 200) -> tuple[Representers, Draws, np.ndarray]:
 
 def test_representers_explain_no_more_of_an_outcome_than_there_is() -> None:
     representers, _, candidates = crowded()
-    a = representers.influence(candidates).a
+    _, a = representers.influence(candidates)
     loss = representers.posterior
     variance = loss.variance(loss.project(candidates))
     share = variance / (variance + loss.noise(candidates))
@@ -167,16 +166,6 @@ def test_information_is_between_nothing_and_all_there_is_to_know(estimate: objec
     information = estimate(representers, draws)(candidates)  # type: ignore[operator]
     assert (information >= 0.0).all()
     assert (information <= entropy(draws.pmin)[:, None]).all()
-
-
-@pytest.mark.parametrize("estimate", [mixture.by_moments, mixture.by_sampling])
-def test_information_of_the_mixture_is_too(estimate: object) -> None:
-    representers, draws, candidates = crowded()
-    information = estimate(representers, draws)(candidates)  # type: ignore[operator]
-    assert (information >= 0.0).all()
-    # Counting has p_min now from the same few hypothetical outcomes; it differs by what these leave out.
-    few = 0.0 if estimate is mixture.by_moments else 0.05
-    assert (information <= entropy(draws.pmin.mean(axis=0)) + few).all()
 
 
 def test_if_the_best_is_known_nothing_informs() -> None:

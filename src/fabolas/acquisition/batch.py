@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
-from fabolas.acquisition.entropy import Draws, Influence, Representers
-from fabolas.acquisition.mixture import centred
+from fabolas.acquisition.entropy import Draws, Representers
 
 _LEAST = 1e-9  # variances are of standardised outcomes
 
@@ -30,7 +29,6 @@ def greedy(
     *,
     first: int,
     count: int,
-    mixed: bool = True,
 ) -> IntArray:
     """Indices of up to `count` of the points (M, D), each the best for its price after those before it.
 
@@ -42,9 +40,8 @@ def greedy(
         allowed: (M,) which points may be chosen.
         first: the index that comes first in any case.
         count: how many.
-        mixed: whether the hyperparameter samples are one mixture, or each expects by itself and the mean counts.
     """
-    outcomes = (Outcomes.mixed if mixed else Outcomes.of)(representers, draws, points)
+    outcomes = Outcomes.of(representers, draws, points)
     chosen = [first]
     while len(chosen) < min(count, int(allowed.sum())):
         outcomes.choose(chosen[-1])
@@ -61,17 +58,12 @@ class Outcomes:
     them on one outcome.
     """
 
-    def __init__(
-        self, e: Array, explained: Array, total: Array, labels: IntArray, R: int, repeats: int = 1
-    ) -> None:
-        """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations.
-
-        Of the S samples so many are `repeats` of each other: they have their random numbers in common.
-        """
-        self._repeats = repeats
+    def __init__(self, e: Array, explained: Array, total: Array, draws: Draws) -> None:
+        """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations."""
+        R = draws.Z.shape[1]
         self._e = e
         self._explained, self._unexplained, self._total = explained, total - explained, total
-        self._lowest_is = np.eye(R)[labels]  # (K, S, R)
+        self._lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
         self._count = self._lowest_is.sum(axis=1)  # (K, R)
         self._sum = e @ self._lowest_is  # (K, M, R)
         self._share = self._count / e.shape[2]
@@ -84,31 +76,15 @@ class Outcomes:
 
     @classmethod
     def of(cls, representers: Representers, draws: Draws, points: Array) -> Outcomes:
-        """The outcomes at the points (M, D), for each hyperparameter sample."""
-        found, total = _correlations(representers, points)
-        a = found.a
-        return cls(a @ draws.Z.T, a @ np.swapaxes(a, 1, 2), total, draws.labels, draws.Z.shape[1])
-
-    @classmethod
-    def mixed(cls, representers: Representers, draws: Draws, points: Array) -> Outcomes:
-        """The outcomes at the points (M, D), for the mixture of all hyperparameter samples as if it were one."""
-        found, total = _correlations(representers, points)
-        means, variance = centred(found)
-        means, sd = (
-            means / np.sqrt(variance),
-            found.sd / np.sqrt(variance),
-        )  # (K, M) in units of the mixture's
-        between = means.T @ means / len(means)  # (M, M)
-        a = sd[..., None] * found.a
-        e = means[..., None] + a @ draws.Z.T  # (K, M, S)
-        return cls(
-            np.swapaxes(e, 0, 1).reshape(1, len(points), -1),
-            np.mean(a @ np.swapaxes(a, 1, 2), axis=0, keepdims=True) + between,
-            np.mean(sd[:, :, None] * total * sd[:, None, :], axis=0, keepdims=True) + between,
-            draws.labels.reshape(1, -1),
-            draws.Z.shape[1],
-            repeats=len(means),
-        )
+        """The outcomes at the points (M, D)."""
+        loss = representers.posterior
+        _, a = representers.influence(points)
+        at = loss.project(points)
+        sd = np.sqrt(loss.variance(at) + loss.noise(points))
+        total = loss.covariance(at, at) / (sd[:, :, None] * sd[:, None, :])
+        i = np.arange(len(points))
+        total[:, i, i] = 1.0  # the noise is an evaluation's own
+        return cls(a @ draws.Z.T, a @ np.swapaxes(a, 1, 2), total, draws)
 
     @property
     def information(self) -> Array:
@@ -140,20 +116,9 @@ class Outcomes:
 
         Two pseudo-observations of the unconditional covariance: a rare label must not look certain.
         """
-        count, more = self._count[:, None, :], 2.0 * self._repeats
+        count = self._count[:, None, :]
         scatter = products - of_sums / np.maximum(count, 1.0)
-        return np.asarray((scatter + more * unconditional) / (np.maximum(count - self._repeats, 0.0) + more))
-
-
-def _correlations(representers: Representers, points: Array) -> tuple[Influence, Array]:
-    """The influence of the outcomes at the points (M, D), and their correlations (K, M, M)."""
-    loss = representers.posterior
-    found = representers.influence(points)
-    at = loss.project(points)
-    total = loss.covariance(at, at) / (found.sd[:, :, None] * found.sd[:, None, :])
-    i = np.arange(len(points))
-    total[:, i, i] = 1.0  # the noise is an evaluation's own
-    return found, total
+        return np.asarray((scatter + 2.0 * unconditional) / (np.maximum(count - 1.0, 0.0) + 2.0))
 
 
 def _diagonal(matrices: Array) -> Array:

@@ -5,15 +5,13 @@ covariance by b b'. A joint sample (F, e) of the representers and of that outcom
 given the outcome w by Matheron's rule, F + b (w - e), so p_min after each hypothetical outcome is counted from
 the same samples that gave p_min now: what an evaluation cannot teach has a gain of exactly zero.
 
-What is here is for each hyperparameter sample by itself, in two forms: `averaged`, the entropy of p_min now minus
-its expectation after, and `paper`, the expected Kullback-Leibler divergence of p_min after from the uniform
-distribution (Klein et al. 2017, eq. 7). The third, `gain`, is that of all samples together
-(`fabolas.acquisition.mixture`).
+Two forms: `gain`, the entropy of p_min now minus its expectation after, and `paper`, the expected
+Kullback-Leibler divergence of p_min after from the uniform distribution (Klein et al. 2017, eq. 7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,8 +23,7 @@ from fabolas.acquisition.ep_update import expected_entropy_ep
 from fabolas.acquisition.pmin import entropy, frequencies, joint_samples, lowest, normal_numbers
 from fabolas.gp.process import Posterior, Projection, cholesky
 
-Form = Literal["gain", "averaged", "paper"]
-OfEach = Literal["averaged", "paper"]
+Form = Literal["gain", "paper"]
 Information = Callable[[Array], Array]  # points (M, D) -> (K, M), in nats
 
 JITTER = 1e-6  # of the largest variance: a thousandth of a deviation
@@ -37,24 +34,6 @@ def outcomes(Q: int) -> tuple[Array, Array]:
     """Q standard-normal outcomes and their weights: Gauss-Hermite, exact for polynomials of degree 2Q - 1."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(Q)
     return nodes, weights / weights.sum()
-
-
-@dataclass(frozen=True)
-class Influence:
-    """The outcomes y of M possible evaluations, and what each says of the representers.
-
-    Attributes:
-        mean: (K, M) of y.
-        sd: (K, M) of y, noise included.
-        b: (K, M, R) cov(f_R, y) / sd(y).
-        a: (K, M, R) the same in the whitened coordinates, factor^-1 b; 1 - |a|^2 is the part of the outcome's
-            variance that the representers do not explain.
-    """
-
-    mean: Array
-    sd: Array
-    b: Array
-    a: Array
 
 
 @dataclass(frozen=True)
@@ -76,13 +55,19 @@ class Representers:
         covariance[:, diagonal, diagonal] += JITTER * scale
         return cls(posterior, at, posterior.mean(at), cholesky(covariance))
 
-    def influence(self, points: Array) -> Influence:
-        """What an observation at each of M points says of the representers."""
+    def influence(self, points: Array) -> tuple[Array, Array]:
+        """What an observation at each of M points says of the representers.
+
+        Returns:
+            b (K, M, R): cov(f_R, y) / sd(y).
+            a (K, M, R): the same in the whitened coordinates, factor^-1 b; 1 - |a|^2 is the part of the
+                outcome's variance that the representers do not explain.
+        """
         at = self.posterior.project(points)
         sd = np.sqrt(self.posterior.variance(at) + self.posterior.noise(points))
         b = np.swapaxes(self.posterior.covariance(self.at, at), 1, 2) / sd[:, :, None]
         a = np.linalg.solve(self.factor, np.swapaxes(b, 1, 2))
-        return Influence(self.posterior.mean(at), sd, b, np.swapaxes(a, 1, 2))
+        return b, np.swapaxes(a, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -108,59 +93,36 @@ class Draws:
         return frequencies(self.labels, self.Z.shape[1])
 
 
-Labels = Callable[[Influence, int, Array], Iterator[tuple[slice, IntArray]]]
-
-
-def moved_labels(draws: Draws) -> Labels:
-    """Which representer is lowest in every joint sample once an outcome is known, by Matheron's rule.
-
-    Returns:
-        A function of the influence of M points, a hyperparameter sample k and outcomes w (M, Q), standardised. It
-        yields slices of the points with their labels (m, Q, S): so many at once as stay in the processor's cache.
-    """
-    _, S, R = draws.values.shape
+def by_sampling(representers: Representers, draws: Draws, Q: int = 5, form: Form = "gain") -> Information:
+    """Information by counting joint samples, Q hypothetical outcomes an evaluation."""
+    K, S, R = draws.values.shape
+    now = entropy(draws.pmin)[:, None]
+    offset = 0.0 if form == "gain" else np.log(R) - now
+    nodes, weights = outcomes(Q)
     # Only the order within a sample matters: take out its level before going to single precision.
     F = (draws.values - draws.values.min(axis=2, keepdims=True)).astype(np.float32)
 
-    def labels(found: Influence, k: int, w: Array) -> Iterator[tuple[slice, IntArray]]:
-        a, b = found.a[k], found.b[k].astype(np.float32)  # (M, R)
-        unexplained = np.sqrt(np.maximum(1.0 - np.sum(a**2, axis=1), 0.0))
-        e = a @ draws.Z.T + unexplained[:, None] * draws.rest  # (M, S) outcomes that belong to the samples
-        pull = (w[:, :, None] - e[:, None, :]).astype(np.float32)  # (M, Q, S)
-        step = max(1, _CHUNK // (w.shape[1] * S * R))
-        for i in range(0, len(a), step):
-            chunk = slice(i, i + step)
-            moved = pull[chunk, :, :, None] * b[chunk, None, None, :]
-            moved += F[k]
-            yield chunk, lowest(moved)
-
-    return labels
-
-
-def by_sampling(
-    representers: Representers, draws: Draws, Q: int = 5, form: OfEach = "averaged"
-) -> Information:
-    """Information by counting joint samples, Q hypothetical outcomes an evaluation."""
-    R = draws.Z.shape[1]
-    now = entropy(draws.pmin)[:, None]
-    offset = 0.0 if form == "averaged" else np.log(R) - now
-    nodes, weights = outcomes(Q)
-    labels = moved_labels(draws)
-
     def information(points: Array) -> Array:
-        found = representers.influence(points)
-        w = np.broadcast_to(nodes, (len(points), Q))
-        after = np.empty((len(now), len(points)))
-        for k in range(len(now)):
-            for chunk, moved in labels(found, k, w):
-                after[k, chunk] = entropy(frequencies(moved, R)) @ weights
+        b, a = representers.influence(points)
+        unexplained = np.sqrt(np.maximum(1.0 - np.sum(a**2, axis=2), 0.0))  # (K, M)
+        # (K, M, S) outcomes that belong to the samples
+        e = a @ draws.Z.T + unexplained[:, :, None] * draws.rest
+        pull = (nodes[:, None] - e[:, :, None, :]).astype(np.float32)  # (K, M, Q, S)
+        b32 = b.astype(np.float32)
+        after = np.empty((K, len(points)))
+        step = max(1, _CHUNK // (Q * S * R))
+        for k in range(K):
+            for i in range(0, len(points), step):
+                moved = pull[k, i : i + step, :, :, None] * b32[k, i : i + step, None, None, :]
+                moved += F[k]  # Matheron's rule
+                after[k, i : i + step] = entropy(frequencies(lowest(moved), R)) @ weights
         # An outcome tells something or nothing, and no more than there is to know; an estimate may say otherwise.
         return np.asarray(np.clip(now - after, 0.0, now) + offset)
 
     return information
 
 
-def by_moments(representers: Representers, draws: Draws, form: OfEach = "averaged") -> Information:
+def by_moments(representers: Representers, draws: Draws, form: Form = "gain") -> Information:
     """Information by matching moments: two matrix products where counting needs Q S R numbers a candidate.
 
     The information that y gives about which representer is lowest is the information that this gives about y,
@@ -171,10 +133,10 @@ def by_moments(representers: Representers, draws: Draws, form: OfEach = "average
     lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
     count = lowest_is.sum(axis=1)[:, None, :]  # (K, 1, R)
     now = entropy(draws.pmin)[:, None]
-    offset = 0.0 if form == "averaged" else np.log(R) - now
+    offset = 0.0 if form == "gain" else np.log(R) - now
 
     def information_of(points: Array) -> Array:
-        a = representers.influence(points).a
+        _, a = representers.influence(points)
         explained = np.sum(a**2, axis=2, keepdims=True)  # (K, M, 1)
         e = a @ draws.Z.T
         total, squares = e @ lowest_is, (e * e) @ lowest_is  # (K, M, R)
@@ -188,7 +150,7 @@ def by_moments(representers: Representers, draws: Draws, form: OfEach = "average
     return information_of
 
 
-def by_ep(representers: Representers, Q: int = 5, form: OfEach = "averaged") -> Information:
+def by_ep(representers: Representers, Q: int = 5, form: Form = "gain") -> Information:
     """Information by expectation propagation, the paper's way: slower than counting, free of its noise."""
     R = representers.mean.shape[1]
     covariance = representers.factor @ np.swapaxes(representers.factor, 1, 2)
@@ -196,9 +158,9 @@ def by_ep(representers: Representers, Q: int = 5, form: OfEach = "averaged") -> 
     nodes, weights = outcomes(Q)
 
     def information(points: Array) -> Array:
-        b = representers.influence(points).b
+        b, _ = representers.influence(points)
         entropies = [expected_entropy_ep(p, b[k], nodes, weights) for k, p in enumerate(pmins)]
-        if form == "averaged":
+        if form == "gain":
             return np.array([now - after for after, now in entropies])
         return np.array([np.log(R) - after for after, _ in entropies])
 

@@ -50,13 +50,13 @@ def conditioned(pmin: EpPmin, b: Array, outcomes: Array) -> tuple[Array, Array]:
     Args:
         pmin: what p_min is now.
         b: (M, R) cov(f_R, y) / sd(y).
-        outcomes: (Q,) values w, or (Q, M), others for each evaluation.
+        outcomes: (Q,) values w.
 
     Returns:
         log p_min (Q, M, R), normalised, and the log-density of w (Q, M) minus that of the standard normal.
     """
     _check(pmin, b=b)
-    w = outcomes[:, :, None] if outcomes.ndim == 2 else outcomes[:, None, None]
+    w = outcomes[:, None, None]
     s = b @ pmin.d_mean.T
     t = np.clip(1.0 + 2.0 * _quadratic(pmin.d_covariance, b) - s**2, _NARROWEST, 1.0)
     log_joint = pmin.log_p - 0.5 * np.log(t) - 0.5 * (w - s) ** 2 / t + 0.5 * w**2

@@ -10,9 +10,8 @@ import numpy as np
 
 from fabolas import ascent, maximize
 from fabolas._types import Array, BoolArray
-from fabolas.acquisition import entropy, mixture
 from fabolas.acquisition.batch import greedy
-from fabolas.acquisition.entropy import Draws, Form, Representers
+from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
 from fabolas.acquisition.improvement import log_expected_improvement, log_novelty
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
@@ -69,7 +68,7 @@ class Rules:
     price: Price = "time"
 
     def __post_init__(self) -> None:
-        one_of("information", self.form, ("gain", "averaged", "paper"))
+        one_of("information", self.form, ("gain", "paper"))
         one_of("pmin", self.pmin, ("sampling", "ep"))
         one_of("representers", self.representers, ("thompson", "improvement"))
         one_of("maximizer", self.maximizer, ("candidates", "direct", "cma"))
@@ -238,29 +237,21 @@ def most_informative(position: Position, configurations: Array, rng: np.random.G
     candidates = _candidates(region, configurations, representers.at.points, effort.screened, rng)
     position = position.allowing(candidates)
 
-    screened = _screen(representers, draws, rules)(candidates)
+    screened = by_moments(representers, draws, rules.form)(candidates).mean(axis=0)
     price, allowed = position.prices(candidates)
     worth = np.where(allowed, screened / price, -np.inf)
     if effort.counted:
-        count = _count(representers, draws, effort, rules)
+        count = _information(representers, draws, effort, rules)
 
         def value(points: Array) -> Array:
             price, allowed = position.prices(points)
-            return np.where(allowed, count(points) / price, -np.inf)
+            return np.where(allowed, count(points).mean(axis=0) / price, -np.inf)
 
         start = candidates[np.argsort(-worth, kind="stable")[: effort.counted]]
         taken = _maximise(value, start, position, rng)[None]
     else:
-        several = greedy(
-            representers,
-            draws,
-            candidates,
-            price,
-            allowed,
-            first=int(np.argmax(worth)),
-            count=1 + SPARES,
-            mixed=rules.form == "gain",
-        )
+        best = int(np.argmax(worth))
+        several = greedy(representers, draws, candidates, price, allowed, first=best, count=1 + SPARES)
         taken = candidates[several]
     seconds = surrogate.seconds(taken)
     most = float(screened[allowed].max(initial=0.0))
@@ -320,27 +311,10 @@ def _representers(position: Position, configurations: Array, rng: np.random.Gene
     return by_log_improvement(loss, points, best, R, rng)
 
 
-def _screen(representers: Representers, draws: Draws, rules: Rules) -> mixture.Information:
-    """Information by moments, for many."""
-    if rules.form == "gain":
-        return mixture.by_moments(representers, draws)
-    return _mean_of_each(entropy.by_moments(representers, draws, rules.form))
-
-
-def _count(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> mixture.Information:
-    """Information as exactly as the effort allows, for a few."""
-    if rules.form == "gain":
-        if rules.pmin == "ep":
-            return mixture.by_ep(representers, effort.outcomes)
-        return mixture.by_sampling(representers, draws, effort.outcomes)
+def _information(representers: Representers, draws: Draws, effort: Effort, rules: Rules) -> Information:
     if rules.pmin == "ep":
-        return _mean_of_each(entropy.by_ep(representers, effort.outcomes, rules.form))
-    return _mean_of_each(entropy.by_sampling(representers, draws, effort.outcomes, rules.form))
-
-
-def _mean_of_each(information: entropy.Information) -> mixture.Information:
-    """The mean over hyperparameter samples."""
-    return lambda points: np.asarray(information(points).mean(axis=0))
+        return by_ep(representers, effort.outcomes, rules.form)
+    return by_sampling(representers, draws, effort.outcomes, rules.form)
 
 
 def _candidates(

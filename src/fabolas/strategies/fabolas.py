@@ -24,8 +24,7 @@ class Fabolas(ModelBased):
     Args:
         space: what to search. Without fidelities eq. 7 is entropy search per second, the cheaper of two equally
             informative configurations, and about every other trial is a check.
-        information: `gain`, the expected drop of the entropy of p_min under the mixture of all hyperparameter
-            samples; `averaged`, the mean of what each sample expects by itself; or `paper`, eq. 7 as printed.
+        information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 7 as printed.
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
         maximizer: `candidates`, `direct` or `cma`.

@@ -39,8 +39,7 @@ class Mtbo(ModelBased):
         space: what to search; without fidelities the target is the only task.
         auxiliary: sizes of the auxiliary tasks as fractions of the target. With several fidelities each is taken
             at that fraction, and none below its smallest value.
-        information: `gain`, the expected drop of the entropy of p_min under the mixture of all hyperparameter
-            samples; `averaged`, the mean of what each sample expects by itself; or `paper`, eq. 5 as printed.
+        information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 5 as printed.
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
         maximizer: `candidates`, `direct` or `cma`.
