@@ -15,6 +15,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,7 @@ from scipy.special import logsumexp
 import fabolas
 from experiments.settings import FAMILIES
 from fabolas import surrogate
-from fabolas.gp.kernels import from_the_smallest, from_the_target
+from fabolas.gp.kernels import from_the_smallest, from_the_target, near_the_target
 from fabolas.gp.priors import Normal
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.surrogate import Data
@@ -43,24 +44,28 @@ TRAININGS = {
 TRIALS, SPREAD, DRAWN, BEST = 160, 300, 3000, 100
 
 
-def cubic(u: np.ndarray) -> np.ndarray:
-    """A walk from the smallest subset that is slower still at first."""
-    return u**3
-
-
 def linear(u: np.ndarray) -> np.ndarray:
     """A walk from the smallest subset that is as fast from the start."""
     return u
 
 
+def quartic(u: np.ndarray) -> np.ndarray:
+    """A walk from the smallest subset that is slower still at first."""
+    return u**4
+
+
+def _walks(*walks: Callable[[np.ndarray], np.ndarray], around: float = -2.0) -> dict[str, Any]:
+    return {"walks": walks, "doubt": Normal(around, 1.5)}
+
+
 VARIANTS: dict[str, dict[str, Any]] = {
     "equation 6": {"drift": False},
-    "from the target": {"elapsed": from_the_target, "doubt": Normal(-3.0, 1.5)},
-    "u": {"elapsed": linear, "doubt": Normal(-3.0, 1.5)},
-    "u^2, around -3": {"elapsed": from_the_smallest, "doubt": Normal(-3.0, 1.5)},
-    "u^2, around -2": {"elapsed": from_the_smallest, "doubt": Normal(-2.0, 1.5)},
-    "u^2, around -1": {"elapsed": from_the_smallest, "doubt": Normal(-1.0, 1.5)},
-    "u^3, around -2": {"elapsed": cubic, "doubt": Normal(-2.0, 1.5)},
+    "from the target": _walks(from_the_target, around=-3.0),
+    "u": _walks(linear),
+    "u^2": _walks(from_the_smallest),
+    "u^4": _walks(quartic),
+    "u^2 and u^6": _walks(from_the_smallest, near_the_target),
+    "u^2 and u^6, around -1": _walks(from_the_smallest, near_the_target, around=-1.0),
 }
 
 

@@ -43,7 +43,7 @@ from experiments.simulate import Problem, simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import design
 from fabolas.effort import Effort
-from fabolas.gp.kernels import from_the_target
+from fabolas.gp.kernels import from_the_smallest, from_the_target
 from fabolas.gp.priors import Normal
 from fabolas.gp.process import Model
 from fabolas.history import Suggestion
@@ -60,8 +60,9 @@ GROUPS: dict[str, dict[str, Options]] = {
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {
-        "from the smallest size": {"drift": True},
-        "from the target": {"surrogate.from_the_target": True},
+        "two walks": {"drift": True},
+        "one walk": {"surrogate.walk": "from the smallest"},
+        "from the target": {"surrogate.walk": "from the target"},
         "equation 6": {"drift": False},
     },
     "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
@@ -100,7 +101,7 @@ DEFAULTS: Options = {
 } | {
     "strategy": "fabolas",
     "surrogate.spread": 0.0,
-    "surrogate.from_the_target": False,
+    "surrogate.walk": "two",
     "checks.any": False,
 }
 
@@ -191,8 +192,10 @@ def changed(hidden: Options) -> Iterator[None]:
     of_spec: Options = {}
     if "surrogate.spread" in hidden:
         of_spec["spread"] = Normal(hidden["surrogate.spread"], 1.0)
-    if hidden.get("surrogate.from_the_target"):
-        of_spec |= {"elapsed": from_the_target, "doubt": Normal(-3.0, 1.5)}
+    if hidden.get("surrogate.walk") == "from the smallest":
+        of_spec["walks"] = (from_the_smallest,)
+    elif hidden.get("surrogate.walk") == "from the target":
+        of_spec |= {"walks": (from_the_target,), "doubt": Normal(-3.0, 1.5)}
     is_check, any_is = Fabolas._is_check, hidden.get("checks.any", False)
 
     def loss_model(spec: Spec) -> Model:

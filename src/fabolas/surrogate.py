@@ -31,6 +31,7 @@ from fabolas.gp.kernels import (
     Sum,
     Trend,
     from_the_smallest,
+    near_the_target,
     power_law_basis,
     scaled_length_prior,
 )
@@ -72,8 +73,8 @@ class Spec:
     spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
     warp: Warp = "log"
     drift: bool = True
-    elapsed: Callable[[Array], Array] = from_the_smallest  # the time of the loss's drift
-    doubt: Prior = Normal(-2.0, 1.5)  # of its variance, a logarithm
+    walks: tuple[Callable[[Array], Array], ...] = (from_the_smallest, near_the_target)  # of the loss's drift
+    doubt: Prior = Normal(-2.0, 1.5)  # of the variance of each, a logarithm
     trend: bool = True
     noise_by_fidelity: bool = False
     lengths: Lengths = "scaled"
@@ -125,9 +126,8 @@ class Spec:
                 FiniteRank(column, basis, self.rank, self.mixing, spread=spread) for column in self.columns
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
-            kernel = Product(
-                (kernel, Sum((across, Drift(self.columns, self.elapsed, self.doubt))) if drift else across)
-            )
+            walks = [Drift(self.columns, elapsed, self.doubt) for elapsed in self.walks]
+            kernel = Product((kernel, Sum((across, *walks)) if drift else across))
         return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
 
 
