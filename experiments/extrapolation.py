@@ -25,9 +25,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 import fabolas
-from experiments.settings import FAMILIES
+from experiments.settings import FAMILIES, near_the_target
 from fabolas import surrogate
-from fabolas.gp.kernels import from_the_smallest, from_the_target, near_the_target
+from fabolas.gp.kernels import from_the_smallest, from_the_target
 from fabolas.gp.priors import Normal
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.surrogate import Data

@@ -60,8 +60,8 @@ GROUPS: dict[str, dict[str, Options]] = {
     "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
     "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
     "drift": {
-        "two walks": {"drift": True},
-        "one walk": {"surrogate.walk": "from the smallest"},
+        "from the smallest size": {"drift": True},
+        "another near the target": {"surrogate.walk": "two"},
         "from the target": {"surrogate.walk": "from the target"},
         "equation 6": {"drift": False},
     },
@@ -101,7 +101,7 @@ DEFAULTS: Options = {
 } | {
     "strategy": "fabolas",
     "surrogate.spread": 0.0,
-    "surrogate.walk": "two",
+    "surrogate.walk": "from the smallest",
     "checks.any": False,
 }
 
@@ -115,10 +115,10 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {
-    "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 2.0),
-    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 2.0),
+    "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 1.0),
+    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 1.0),
     "svm_like": Family(synthetic.svm_like, 1.0),
-    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 4.0),
+    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 2.0),
     "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),
     "misleading": Family(synthetic.misleading, 10.0),
     "boosting": Family(synthetic.boosting, 10.0),
@@ -182,6 +182,11 @@ class Job:
         }
 
 
+def near_the_target(u: np.ndarray) -> np.ndarray:
+    """The time of a walk that is hardly begun on half of the log-scale: nearly all of it is near the target."""
+    return u**6
+
+
 @contextmanager
 def changed(hidden: Options) -> Iterator[None]:
     """Constants of the method that users do not see, changed for a while."""
@@ -192,8 +197,8 @@ def changed(hidden: Options) -> Iterator[None]:
     of_spec: Options = {}
     if "surrogate.spread" in hidden:
         of_spec["spread"] = Normal(hidden["surrogate.spread"], 1.0)
-    if hidden.get("surrogate.walk") == "from the smallest":
-        of_spec["walks"] = (from_the_smallest,)
+    if hidden.get("surrogate.walk") == "two":
+        of_spec["walks"] = (from_the_smallest, near_the_target)
     elif hidden.get("surrogate.walk") == "from the target":
         of_spec |= {"walks": (from_the_target,), "doubt": Normal(-3.0, 1.5)}
     is_check, any_is = Fabolas._is_check, hidden.get("checks.any", False)

@@ -126,24 +126,6 @@ def test_hyperparameters_mean_what_they_did_when_they_were_fitted() -> None:
     assert models.loss_output.scale < 0.5 * build(spec, all_of_them, samples).loss_output.scale
 
 
-def test_small_sizes_leave_the_doubt_of_large_ones_as_it_was() -> None:
-    def late(largest: float) -> np.ndarray:
-        """What is believed of the log-variance of the walk near the target, of losses that do not walk at all."""
-        found, points, _, _ = data(70, largest=largest)
-        x, u = points.T
-        straight = -1.0 + 3.0 * (x - 0.6) ** 2 + (1 - u) * (0.8 + 0.3 * np.sin(4 * x))
-        losses = np.exp(straight + 0.03 * np.random.default_rng(1).normal(size=70))
-        seen = Data(points, losses, found.costs, found.failed)
-        _, walkers, _ = fit(Spec((0,), 1), seen, None, 60, 4, np.random.default_rng(2))
-        # length, amplitude, L[1, 0], log L[1, 1], then both walks and the noise
-        return walkers.loss[:, 5]
-
-    before, after = late(0.5), late(1.0)
-    assert np.median(before) == pytest.approx(-2.0, abs=1.0)  # the prior's
-    assert np.quantile(before, 0.9) > -1.5
-    assert np.median(after) < np.median(before) - 1.5
-
-
 def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
     found, *_ = data(20)
     failed = np.zeros(20, dtype=bool)

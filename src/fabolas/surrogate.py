@@ -31,7 +31,6 @@ from fabolas.gp.kernels import (
     Sum,
     Trend,
     from_the_smallest,
-    near_the_target,
     power_law_basis,
     scaled_length_prior,
 )
@@ -73,7 +72,7 @@ class Spec:
     spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
     warp: Warp = "log"
     drift: bool = True
-    walks: tuple[Callable[[Array], Array], ...] = (from_the_smallest, near_the_target)  # of the loss's drift
+    walks: tuple[Callable[[Array], Array], ...] = (from_the_smallest,)  # the times of the loss's drift
     doubt: Prior = Normal(-2.0, 1.5)  # of the variance of each, a logarithm
     trend: bool = True
     noise_by_fidelity: bool = False

@@ -22,7 +22,7 @@ def posterior(seed: int = 0, n: int = 12) -> Posterior:
     y = np.sin(6 * P[:, 0]) + (P[:, 1] - 0.4) ** 2 + 0.5 * (1 - P[:, 2]) ** 2
     y = (y - y.mean()) / y.std()
     model = Spec((0, 0), 1).loss_model()
-    theta = np.tile([np.log(0.3), np.log(0.6), 0.0, 0.2, -1.0, -3.0, -3.0, np.log(0.01)], (K, 1))
+    theta = np.tile([np.log(0.3), np.log(0.6), 0.0, 0.2, -1.0, -3.0, np.log(0.01)], (K, 1))
     return model.posterior(P, y, theta + 0.2 * rng.normal(size=theta.shape))
 
 

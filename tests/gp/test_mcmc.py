@@ -64,7 +64,7 @@ def test_the_hyperparameters_of_a_gp_are_found_again() -> None:
     # Data drawn from the model itself: the truth must not be in the far tail of the walkers.
     rng = np.random.default_rng(3)
     model = Spec((0, 0), 1, trend=False).loss_model()
-    truth = np.array([[np.log(0.3), np.log(1.5), 0.0, 0.3, -1.0, -4.0, -3.0, np.log(0.01)]])
+    truth = np.array([[np.log(0.3), np.log(1.5), 0.0, 0.3, -1.0, -4.0, np.log(0.01)]])
     P = rng.random((80, 3))
     kernel_theta, noise_theta = model.split(truth)
     gram = between(model.kernel, P, P)(kernel_theta)[0] + np.diag(model.noise.variance(noise_theta, P)[0])

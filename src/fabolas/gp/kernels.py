@@ -290,15 +290,6 @@ def from_the_smallest(u: Array) -> Array:
     return u**2
 
 
-def near_the_target(u: Array) -> Array:
-    """t(u) = u^6: a walk that is hardly begun on half of the log-scale, and nearly all of which is near the target.
-
-    How far losses deviate from the basis on small subsets says little of how far they will on large ones. This walk
-    has a variance of its own, which trials on small subsets leave as doubtful as it was.
-    """
-    return u**6
-
-
 def from_the_target(u: Array) -> Array:
     """t(u) = 1 - u: a walk that begins at the target, and whose largest deviations are on the smallest subset."""
     return 1.0 - u

@@ -263,15 +263,12 @@ def most_improving(
 ) -> Choice | None:
     """The affordable configuration at the target of largest expected improvement on the best predicted one.
 
-    As a check it is the largest improvement for its price.
-
     Args:
         position: what is known.
         configurations: (m, d) where to begin, a `pool`.
         rng: where candidates are drawn from.
-        check: whether improvement is divided by the price, counts for less where a measurement would tell little
-            that is not known, and only what surely fits is affordable; if nothing does, there is no choice.
-            Otherwise the cheapest is.
+        check: whether improvement counts for less where a measurement would tell little that is not known, and
+            only what surely fits is affordable; if nothing does, there is no choice. Otherwise the cheapest is.
     """
     region, loss = position.region, position.surrogate.loss
     position = position if check else position.allowing(region.at_target(configurations))
@@ -286,8 +283,6 @@ def most_improving(
         if check:
             each += log_novelty(variance, loss.noise(points))
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-        if check:
-            averaged -= np.log(position.prices(points)[0])
         return np.where(position.may(points, surely=check), averaged, -np.inf)
 
     def snap(x: Array) -> Array:
