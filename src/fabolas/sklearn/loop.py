@@ -23,6 +23,9 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _SELECTION = 3  # trials of `n_iter` for each of these: the best of fewer needs no comparison
+_CHECKS = (
+    1.0  # seconds at the target for each other one: the answer is one of these runs, so there are to be some
+)
 _FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends
@@ -113,7 +116,6 @@ class Loop:
             if trial.status != "lost"
         }
         self._candidates = Candidates(study, self.rows, full, ending.configurations)
-        self._checks = cast(Fabolas, study.strategy).checks
         self._before = len(study.trials)
         self._step = _Step()
         self._look_again, self._seen = (
@@ -181,7 +183,7 @@ class Loop:
         if final and trials <= _FINALISTS and (finalist := self._candidates.finalist(seconds)) is not None:
             return self._study.request(finalist)
         # In the end what is learnt on few rows comes too late: all the rows as often as they can be afforded.
-        cast(Fabolas, self._study.strategy).checks = math.inf if final else self._checks
+        cast(Fabolas, self._study.strategy).checks = math.inf if final else _CHECKS
         if not self._study.history.complete.any() and self._study.history.failed.any():
             return self._on_more_rows()
         keep = self._reserve() if self._ending.verify and self._step.config is not None else 0.0

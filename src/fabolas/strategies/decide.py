@@ -89,7 +89,7 @@ class Position:
         region: where points may lie.
         surrogate: loss and cost, given the record and what is under way.
         ranked: (m, d) the configurations tried, each once, lowest predicted loss at the target first.
-        overhead: seconds of thinking that an evaluation entails.
+        overhead: seconds that an evaluation costs beside its own.
         affordable: seconds that an evaluation may be predicted to take; None for no limit.
         effort: how hard to think.
         rules: how information is measured and its maximum sought.

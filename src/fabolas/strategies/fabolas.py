@@ -38,6 +38,9 @@ class Fabolas(ModelBased):
             this times what was spent since the last check, the next is there, where improvement is most likely:
             whatever small subsets say, the record keeps up with one made on all the data. 0 for never, infinity
             for every trial that can be one.
+        grain: what an evaluation is taken to cost at least, beside thinking, as a share of all that was spent so
+            far. What is cheaper than that is hardly cheap: the whole search would not notice a larger subset, which
+            says more, and says it of what is wanted should small ones mislead. 0 for eq. 7 as printed.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
@@ -58,7 +61,8 @@ class Fabolas(ModelBased):
         drift: bool = True,
         noise_by_fidelity: bool = True,
         lengths: Lengths = "scaled",
-        checks: float = 1.0,
+        checks: float = 0.5,
+        grain: float = 0.02,
         initial: int | None = None,
         share: float = efforts.SHARE,
         effort: float | None = None,
@@ -71,6 +75,7 @@ class Fabolas(ModelBased):
             np.inf,
             "a number of seconds >= 0 of checks at the target for each other one",
         )
+        number("grain", grain, 0.0, 1.0, "a share of what was spent, from 0 to 1")
         f = space.n_fidelities
         spec = Spec(
             space.choices,
@@ -85,10 +90,15 @@ class Fabolas(ModelBased):
         rules = Rules(information, pmin, representers, maximizer)
         super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
         self.checks = checks
+        self.grain = grain
 
     def design_is_over(self, history: History) -> bool:
         """Whether every trial is to be a check, and there is something to improve on."""
         return bool(np.isinf(self.checks) and history.complete.any())
+
+    def overhead(self, history: History) -> float:
+        """Seconds of thinking, and a share of all that was spent: what is less than that is not worth saving."""
+        return history.overhead() + self.grain * float(np.sum(history.costs + history.thinking))
 
     def decide(
         self,

@@ -127,6 +127,10 @@ class ModelBased:
         """Points (m, D) to the nearest ones that may be evaluated."""
         return self.space.snap(points)
 
+    def overhead(self, history: History) -> float:
+        """Seconds that an evaluation costs beside its own: those of thinking (Klein et al. 2017, eq. 7)."""
+        return history.overhead()
+
     def decide(
         self,
         position: Position,
@@ -327,8 +331,9 @@ class ModelBased:
         models = self._fit(history, effort, refit, rng)
         waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
         tried = history.points[~history.lost, : self.space.dim]
+        overhead = self.overhead(history)
         position = Position.of(
-            self.region, models.awaiting(waiting), tried, history.overhead(), remaining, effort, self.rules
+            self.region, models.awaiting(waiting), tried, overhead, remaining, effort, self.rules
         )
         return self.decide(position, history, pending, rng)
 
