@@ -69,9 +69,10 @@ GROUPS: dict[str, dict[str, Options]] = {
     "noise": {"by size": {"noise_by_fidelity": True}, "one noise": {"noise_by_fidelity": False}},
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
     "checks": {
-        **{f"{c:g}": {"checks": c} for c in (0.0, 0.5, 1.0, 2.0)},
+        **{f"{c:g}": {"checks": c} for c in (0.5, 0.0, 0.25, 1.0)},
         "all at the target": {"checks.any": True},  # a trial there for information puts off the next check
     },
+    "grain": {f"{g:g}": {"grain": g} for g in (0.02, 0.0, 0.01, 0.05)},
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
     "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
     "climbing": {"to what is predicted": {}, "no": {"effort.climbs": 0}},

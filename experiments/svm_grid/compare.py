@@ -20,6 +20,7 @@ from experiments.svm_grid.problem import Problem
 # A method by its name in tables and figures: the strategy and its options.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "fabolas": ("fabolas", {}),
+    "fabolas-0": ("fabolas", {"grain": 0.0, "checks": 1.0}),  # docs/decisions/grain.md
     "mtbo": ("mtbo", {}),
     "mtbo-1/32": ("mtbo", {"auxiliary": (1 / 32,)}),
     "mtbo-1/256": ("mtbo", {"auxiliary": (1 / 256,)}),

@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from experiments.simulate import Run
 from experiments.svm_grid import curves
+from experiments.svm_grid.compare import COMPARED
 from experiments.svm_grid.problem import Problem
 
 HEATED = (1 / 128, 1 / 16, 1 / 4, 1.0)
@@ -154,7 +155,7 @@ def basis_functions(problem: Problem) -> Figure:
 
 def draw(problem: Problem, runs: Runs, budget: float, folder: Path) -> list[Path]:
     """All figures for which there are runs, as PNG files; their paths."""
-    compared = {method: found for method, found in runs.items() if "/" not in method}
+    compared = {method: runs[method] for method in COMPARED if method in runs}
     tasks = {method: runs[method] for method in runs if method.startswith("mtbo")}
     named = {"mtbo": "mtbo-1/4"}
     figures = {"surface": heat_maps(problem), "basis": basis_functions(problem)}
