@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +17,8 @@ import numpy as np
 from experiments import lines
 from experiments.simulate import Run, simulate
 from experiments.svm_grid.problem import Problem
+from fabolas import Float, Space
+from fabolas.strategies import make
 
 # A method by its name in tables and figures: the strategy and its options.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -75,6 +78,14 @@ def _load(data: str, cost_scale: float, largest: int | None) -> Problem:
     return Problem.load(table, cost_scale=cost_scale, largest=largest)
 
 
+@lru_cache
+def _defaults(strategy: str) -> dict[str, Any]:
+    """Options that a strategy has if none are given: a run with others is another run."""
+    made = make(strategy, Space({"x": Float(0.0, 1.0)}))
+    parameters = inspect.signature(type(made)).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+
 @dataclass(frozen=True)
 class Job:
     """One run of a method."""
@@ -92,7 +103,8 @@ class Job:
         """What identifies the run in a journal: all that it depends on except the code, and where it ends."""
         given = {**asdict(self.setting), "table": self.setting.problem.checksum}
         del given["max_trials"]
-        return json.dumps([given, *METHODS[self.method], self.seed], sort_keys=True)
+        strategy, options = METHODS[self.method]
+        return json.dumps([given, strategy, _defaults(strategy) | options, self.seed], sort_keys=True)
 
     def is_done_by(self, run: Run) -> bool:
         """Whether the run went on for as long as this one would: the whole budget, or as many trials."""

@@ -244,7 +244,7 @@ def test_the_command_runs_summarises_and_draws(table, tmp_path, capsys):
     assert (tmp_path / "summary.md").read_text().count("\n") == 4
     with pytest.raises(SystemExit):
         command.main(["run", "--strategies", "grid"])
-    assert "expected some of fabolas, mtbo" in capsys.readouterr().err
+    assert "expected some of fabolas, fabolas-0, mtbo" in capsys.readouterr().err
 
 
 def test_five_figures_are_drawn_from_the_runs(journal, table, tmp_path):

@@ -50,7 +50,8 @@ def test_near_the_optimum_for_less_than_one_full_training_and_far_ahead_of_rando
 
 
 def test_least_effort_decides_almost_as_well_as_full_effort_at_equal_evaluation_cost() -> None:
-    # Regret of a random configuration of the design: about 0.88. The plateau is left far behind by both.
+    # Regret of a random configuration of the design: about 0.88. The plateau is left far behind by both; after a
+    # twentieth of a training they have 0.07 and 0.03.
     least, full = (
         np.median([r.regret[np.cumsum(r.cost) <= 5.0][-1] for r in runs(30, effort=level)])
         for level in (0.0, 1.0)
@@ -197,13 +198,15 @@ def test_with_a_coarse_grain_the_same_record_asks_for_larger_sizes() -> None:
         ]
         return np.array([decision.point[2] for decision in decisions])
 
-    assert np.mean(sizes(0.5)) > np.mean(sizes(0.0)) + 0.2
+    assert np.median(sizes(0.5)) > np.median(sizes(0.0)) + 0.1
 
 
 def test_the_grain_is_a_share_of_all_that_was_spent_beside_thinking() -> None:
     with Study(SPACE, seed=1, overhead=0.25, effort=0.0) as study:
-        for _ in range(4):
+        for _ in range(3):
             study.tell(study.ask(), 0.5, cost=3.0)
+        study.fail(study.ask(), "out of memory", cost=3.0)
+        study.lose(study.ask(), "nobody waited", cost=1000.0)
         with Study(SPACE, seed=1, grain=0.1) as other:
             assert isinstance(other.strategy, Fabolas)
             assert other.strategy.overhead(study.history) == pytest.approx(0.25 + 0.1 * 4 * 3.25)
@@ -307,6 +310,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"checks": "often"}, "checks"),
     ({"grain": -0.1}, "grain"),
     ({"grain": "coarse"}, "grain"),
+    ({"grain": 1.5}, "grain"),
     ({"information": "gian"}, "information: expected 'gain' or 'paper', got 'gian'"),
     ({"pmin": "epp"}, "pmin"),
     ({"representers": "u"}, "representers"),

@@ -23,9 +23,8 @@ Evaluate = Callable[[dict[str, Any], int], Row]
 _PATIENCE = 30.0  # after a look at the models, so many times as long passes before the next
 _FINALISTS = 3  # trials of `n_iter` at most that are kept for the best candidates on all the rows
 _SELECTION = 3  # trials of `n_iter` for each of these: the best of fewer needs no comparison
-_CHECKS = (
-    1.0  # seconds at the target for each other one: the answer is one of these runs, so there are to be some
-)
+# Seconds of checks for each other one. The answer is one of the runs on all the rows, so there are to be some.
+_CHECKS = 1.0
 _FINALE = 1 / 3  # of a time budget, in which all that can be is run on all the rows
 _NEAR = 4  # a size is near the full one if it is that part of it: the cost on all the rows is then well known
 _GIVE_UP = 100  # failures, with no success at all, after which a fit with time left ends

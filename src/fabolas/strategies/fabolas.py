@@ -23,7 +23,7 @@ class Fabolas(ModelBased):
 
     Args:
         space: what to search. Without fidelities eq. 7 is entropy search per second, the cheaper of two equally
-            informative configurations, and about every other trial is a check.
+            informative configurations, and about every third trial is a check.
         information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 7 as printed.
         pmin: by joint `sampling` or by expectation propagation, `ep`.
         representers: by `thompson` sampling or by expected `improvement`.
@@ -38,9 +38,10 @@ class Fabolas(ModelBased):
             this times what was spent since the last check, the next is there, where improvement is most likely:
             whatever small subsets say, the record keeps up with one made on all the data. 0 for never, infinity
             for every trial that can be one.
-        grain: what an evaluation is taken to cost at least, beside thinking, as a share of all that was spent so
-            far. What is cheaper than that is hardly cheap: the whole search would not notice a larger subset, which
-            says more, and says it of what is wanted should small ones mislead. 0 for eq. 7 as printed.
+        grain: share of all that was spent so far, trials and thinking of all workers, that is added to the
+            predicted cost of each evaluation when information is divided by it. Beside it small differences in
+            cost do not count, so sizes rise as a search goes on. Budgets and checks do not see it. 0 for the
+            overhead of eq. 7.
         initial: number of configurations of the initial design.
         share: of the time, for thinking.
         effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
@@ -97,8 +98,12 @@ class Fabolas(ModelBased):
         return bool(np.isinf(self.checks) and history.complete.any())
 
     def overhead(self, history: History) -> float:
-        """Seconds of thinking, and a share of all that was spent: what is less than that is not worth saving."""
-        return history.overhead() + self.grain * float(np.sum(history.costs + history.thinking))
+        """Seconds of thinking, and a share of all that was spent: what is less than that is not worth saving.
+
+        What a lost trial took is unknown: its seconds may be those of a machine asleep.
+        """
+        spent = float(np.sum((history.costs + history.thinking)[~history.lost]))
+        return history.overhead() + self.grain * spent
 
     def decide(
         self,

@@ -29,7 +29,7 @@ class Mtbo(ModelBased):
 
     The task kernel is given by its Cholesky factor, whose entries are sampled with the other hyperparameters: the
     finite-rank kernel of FABOLAS with one-hot basis functions. Costs are modelled alike. The overhead of deciding
-    does not enter the price: that is one of FABOLAS's two differences.
+    does not enter the price, nor a grain: that is one of FABOLAS's two differences.
 
     The initial design is spread configurations on every auxiliary task, smallest first. None of them is at the
     target: an arbitrary configuration may cost many times a good one there, so what is to be learnt of the target
