@@ -70,10 +70,8 @@ GROUPS: dict[str, dict[str, Options]] = {
     "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
     "checks": {
         **{f"{c:g}": {"checks": c} for c in (0.5, 0.0, 0.25, 1.0)},
-        "1, all at the target": {
-            "checks": 1.0,
-            "checks.any": True,
-        },  # a trial there for information puts off the next check
+        # A trial there for information puts off the next check:
+        "1, all at the target": {"checks": 1.0, "checks.any": True},
     },
     "grain": {f"{g:g}": {"grain": g} for g in (0.02, 0.0, 0.01, 0.05)},
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},

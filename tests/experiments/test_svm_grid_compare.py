@@ -68,6 +68,13 @@ def journal(table, tmp_path_factory):
     return journal
 
 
+def test_a_run_is_known_by_the_defaults_that_it_had(table):
+    setting = Setting(str(table))
+    options = json.loads(Job(setting, "fabolas", 0).key)[2]
+    former = json.loads(Job(setting, "fabolas-0", 0).key)[2]
+    assert {name for name in options if options[name] != former[name]} == {"grain", "checks"}
+
+
 def test_time_counts_after_which_the_incumbent_stays_within_the_distance():
     touches = run_of([1, 2, 3, 4, 5], [np.nan, 0.001, 0.5, 0.004, 0.003])
     never = run_of([1, 2], [0.5, 0.4])
