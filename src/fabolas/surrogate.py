@@ -130,6 +130,11 @@ class Spec:
         return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
 
 
+def settle(mean: Array, counts: Array, averages: Array) -> Array:
+    """What to expect (m,) of points after so many measurements of each, see `Surrogate.settled`."""
+    return mean + counts / (counts + 1.0) * (averages - mean)
+
+
 def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) -> Callable[[Array], Array]:
     """Points (n, D) -> (n, m): a constant, each fidelity's basis and its powers times standard deviations.
 
@@ -186,6 +191,22 @@ class Surrogate:
         at = self.loss.project(points)
         means = self.loss.mean(at)
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
+
+    def settled(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the standardised loss that another training at each point has.
+
+        What the models call noise is chance if training has some, or else the configuration's own and comes again.
+        Nobody knows before it is measured twice, so each is half of it: after n measurements n parts of the
+        result are their average and one part is the models' mean (docs/decisions/incumbent.md).
+
+        Args:
+            points: (m, D).
+            counts: (m,) how often each was measured; 0 for never.
+            averages: (m,) of what was measured, standardised; anything where nothing was.
+        """
+        mean, variance = self.loss_at(points)
+        own = 0.5 * self.loss.noise(points).mean(axis=0) / (counts + 1.0)
+        return settle(mean, counts, averages), variance / (counts + 1.0) ** 2 + own
 
     def given(self, data: Data) -> Surrogate:
         """The same models after further trials, hyperparameters and maps as they were."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fabolas.acquisition.improvement import expected_improvement, log_expected_improvement, log_novelty
+from fabolas.acquisition.improvement import expected_improvement, log_expected_improvement
 
 ONE = np.ones(1)
 
@@ -103,13 +103,3 @@ def test_leading_axes_are_broadcast():
 def test_a_negative_variance_is_refused():
     with pytest.raises(ValueError, match="expected variances >= 0, got -1"):
         expected_improvement(ONE, -ONE, 0.0)
-
-
-def test_novelty_is_huangs_factor_and_precise_where_little_is_unknown() -> None:
-    variance, noise = np.array([0.0, 1e-12, 0.5, 100.0]), np.array([0.3, 0.3, 0.3, 0.3])
-    with np.errstate(divide="ignore"):
-        plain = np.log(1 - np.sqrt(noise / (variance + noise)))
-    found = log_novelty(variance, noise)
-    np.testing.assert_allclose(found[[0, 2, 3]], plain[[0, 2, 3]], rtol=1e-12)
-    assert found[1] == pytest.approx(np.log(0.5 * 1e-12 / 0.3), rel=1e-9)
-    assert found[0] == -np.inf

@@ -37,7 +37,8 @@ def position(
     level = Effort.at(effort, n)
     data = surrogate.Data(points, losses, costs, np.zeros(n, dtype=bool))
     models, _, _ = surrogate.fit(strategy.spec, data, None, 10, level.K, rng)
-    return Position.of(strategy.region, models, points[:, :d], 0.1, affordable, level, strategy.rules)
+    x = points[:, :d]
+    return Position.of(strategy.region, models, x, x[: n // 5], 0.1, affordable, level, strategy.rules)
 
 
 def improving(at: Position, check: bool = True) -> Choice | None:
@@ -80,7 +81,7 @@ def test_expected_improvement_is_at_a_peak(d: int) -> None:
     choice = improving(at, check=False)
     assert choice is not None
     loss, x = at.surrogate.loss, choice.point[:d]
-    best = loss.mean_of(at.region.at_target(at.ranked[:10])).min(axis=1)
+    best = loss.mean_of(at.region.at_target(at.to_beat)).min(axis=1)
 
     def log_improvement(x: np.ndarray) -> np.ndarray:
         from fabolas.acquisition.improvement import log_expected_improvement
@@ -92,6 +93,35 @@ def test_expected_improvement_is_at_a_peak(d: int) -> None:
 
     beside = np.clip(x + 0.03 * np.random.default_rng(2).normal(size=(300, d)), 0.0, 1.0)
     assert log_improvement(beside).max() < log_improvement(x[None])[0] + 0.02
+
+
+def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() -> None:
+    at = position(2, 40)
+    assert len(at.to_beat) == 8  # a fifth of the trials
+    there = at.surrogate.loss.points[at.surrogate.loss.points[:, 2] == 1.0, :2]
+    assert {tuple(x) for x in at.to_beat} == {tuple(x) for x in there}
+    assert (np.diff(predicted(at, at.to_beat)) >= 0.0).all()
+    none = Position.of(at.region, at.surrogate, at.ranked, np.empty((0, 2)), 0.1, None, at.effort, at.rules)
+    np.testing.assert_array_equal(none.to_beat, at.ranked[: decide.RIVALS])
+
+
+def test_a_check_is_of_what_is_surely_better_than_all_that_was_measured() -> None:
+    """Nothing at the target was near the optimum, which smaller subsets know well: measure it there."""
+    rng = np.random.default_rng(0)
+    space = Space({"x": Float(0.0, 1.0)}, {"size": (100, 10_000)})
+    strategy = Fabolas(space)
+    x = np.concatenate([np.linspace(0.0, 1.0, 21), [0.0, 0.15, 0.85, 1.0]])
+    points = space.snap(np.column_stack([x, np.repeat([0.8, 1.0], [21, 4])]))
+    losses = np.exp(-2.0 + 4.0 * (x - 0.5) ** 2)
+    data = surrogate.Data(points, losses, points[:, 1], np.zeros(25, dtype=bool))
+    level = Effort.at(0.3, 25)
+    models, _, _ = surrogate.fit(strategy.spec, data, None, 20, level.K, rng)
+    at = Position.of(
+        strategy.region, models, points[:, :1], points[21:, :1], 0.1, None, level, strategy.rules
+    )
+    check = improving(at)
+    assert check is not None
+    assert check.point[0] == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_check_surely_fits_into_what_is_left_and_if_none_does_there_is_none() -> None:

@@ -225,6 +225,15 @@ def test_with_infinitely_many_checks_every_trial_is_one_that_fits_into_what_is_l
     assert origins == ["check", "check", "model"]
 
 
+def test_what_is_being_checked_is_not_checked_again_by_a_second_worker() -> None:
+    with Study(SPACE, seed=0, overhead=0.001, effort=0.0, checks=np.inf) as study:
+        for _ in range(12):
+            evaluate(study, study.ask())
+        under_way = [study.ask() for _ in range(3)]
+    assert {s.origin for s in under_way} == {"check"}
+    assert len({tuple(s.point) for s in under_way}) == 3
+
+
 def test_what_the_user_asked_for_at_the_target_is_a_check() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0, checks=1e6) as study:  # a check after anything else
         for _ in range(12):

@@ -43,21 +43,6 @@ def log_expected_improvement(mean: Array, variance: Array, best: Array | float) 
     return np.where(known, certain, spread + _log_standard(z))
 
 
-def log_novelty(variance: Array, noise: Array) -> Array:
-    """log(1 - sd(noise) / sd(outcome)): what is known as well as the noise allows is not worth measuring again.
-
-    The factor by which Huang et al. (2006, "Global optimization of stochastic black-box systems via sequential
-    kriging meta-models") augment expected improvement. Without it the best configuration known is
-    evaluated again and again where measurements are noisy.
-
-    Args:
-        variance: (..., m) of the noise-free value.
-        noise: (..., m) variance of a measurement around it, > 0.
-    """
-    with np.errstate(divide="ignore"):  # no variance, no novelty
-        return np.asarray(np.log(-np.expm1(-0.5 * np.log1p(variance / noise))))
-
-
 def _standardised(mean: Array, variance: Array, best: Array | float) -> tuple[Array, Array, Array, Array]:
     """z, s, best - mean and whether s is zero, all of the broadcast shape; z = 0 where s is zero."""
     ahead, variance = np.broadcast_arrays(np.asarray(best, dtype=float) - mean, variance)

@@ -12,7 +12,7 @@ from fabolas import ascent, maximize
 from fabolas._types import Array, BoolArray
 from fabolas.acquisition.batch import greedy
 from fabolas.acquisition.entropy import Draws, Form, Information, Representers, by_ep, by_moments, by_sampling
-from fabolas.acquisition.improvement import log_expected_improvement, log_novelty
+from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
 from fabolas.effort import Effort
 from fabolas.strategies.options import one_of
@@ -25,6 +25,7 @@ Price = Literal["time", "cost", "none"]
 NEARBY = (0.2, 0.05, 0.0125)  # steps around promising configurations, in the cube
 SPARES = 6  # further points that a hurried decision leaves for the next
 SHORTLIST = 24  # how many of the best are looked at more closely
+RIVALS = 10  # how many of the best predicted ones may be the best of all
 CLIMB = 2  # steps uphill at most for each dimension
 GLOBAL = 20  # evaluations for each dimension that DIRECT and CMA-ES have at least: they begin everywhere
 NIL = 1e-3  # nats; where no evaluation that may be made promises more than this, there is nothing to learn
@@ -89,6 +90,7 @@ class Position:
         region: where points may lie.
         surrogate: loss and cost, given the record and what is under way.
         ranked: (m, d) the configurations tried, each once, lowest predicted loss at the target first.
+        to_beat: (r, d) of those that were measured at the target the best predicted ones; if none was, of all.
         overhead: seconds that an evaluation costs beside its own.
         affordable: seconds that an evaluation may be predicted to take; None for no limit.
         effort: how hard to think.
@@ -98,6 +100,7 @@ class Position:
     region: Region
     surrogate: Surrogate
     ranked: Array
+    to_beat: Array
     overhead: float
     affordable: float | None
     effort: Effort
@@ -109,15 +112,22 @@ class Position:
         region: Region,
         surrogate: Surrogate,
         tried: Array,
+        measured: Array,
         overhead: float,
         affordable: float | None,
         effort: Effort,
         rules: Rules,
     ) -> Position:
-        """The position after trials of these configurations (n, d)."""
-        once = np.unique(tried, axis=0)
-        mean = surrogate.loss.mean_of(region.at_target(once)).mean(axis=0)
-        return cls(region, surrogate, once[np.argsort(mean)], overhead, affordable, effort, rules)
+        """The position after trials of configurations (n, d), with those measured at the target (m, d)."""
+
+        def by_prediction(x: Array) -> Array:
+            once = np.unique(x, axis=0)
+            mean = surrogate.loss.mean_of(region.at_target(once)).mean(axis=0)
+            return once[np.argsort(mean)]
+
+        ranked = by_prediction(tried)
+        to_beat = (by_prediction(measured) if len(measured) else ranked)[:RIVALS]
+        return cls(region, surrogate, ranked, to_beat, overhead, affordable, effort, rules)
 
     def prices(self, points: Array) -> tuple[Array, BoolArray]:
         """What the information of each point (m, D) is divided by, and which may be evaluated."""
@@ -261,27 +271,25 @@ def most_informative(position: Position, configurations: Array, rng: np.random.G
 def most_improving(
     position: Position, configurations: Array, rng: np.random.Generator, *, check: bool = True
 ) -> Choice | None:
-    """The affordable configuration at the target of largest expected improvement on the best predicted one.
+    """The affordable configuration at the target of largest expected improvement on the best measured there.
+
+    What is predicted to be better and was never measured is an improvement too, so that it will be.
 
     Args:
         position: what is known.
         configurations: (m, d) where to begin, a `pool`.
         rng: where candidates are drawn from.
-        check: whether improvement counts for less where a measurement would tell little that is not known, and
-            only what surely fits is affordable; if nothing does, there is no choice. Otherwise the cheapest is.
+        check: whether only what surely fits is affordable; if nothing does, there is no choice. Otherwise the
+            cheapest is.
     """
     region, loss = position.region, position.surrogate.loss
     position = position if check else position.allowing(region.at_target(configurations))
-    at = loss.project(region.at_target(position.ranked[:10]))
-    best = loss.mean(at).min(axis=1)  # (K,)
+    best = loss.mean_of(region.at_target(position.to_beat)).min(axis=1)  # (K,)
 
     def value(x: Array) -> Array:
         points = region.at_target(x)
         at = loss.project(points)
-        variance = loss.variance(at)
-        each = log_expected_improvement(loss.mean(at), variance, best[:, None])
-        if check:
-            each += log_novelty(variance, loss.noise(points))
+        each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
         return np.where(position.may(points, surely=check), averaged, -np.inf)
 
@@ -307,7 +315,7 @@ def _representers(position: Position, configurations: Array, rng: np.random.Gene
     points = region.at_target(configurations)
     if position.rules.representers == "thompson":
         return thompson(loss, points, R, rng)
-    best = loss.mean(loss.project(region.at_target(position.ranked[:10]))).min(axis=1)
+    best = loss.mean(loss.project(region.at_target(position.ranked[:RIVALS]))).min(axis=1)
     return by_log_improvement(loss, points, best, R, rng)
 
 

@@ -29,7 +29,7 @@ from fabolas.strategies.decide import (
     pool,
 )
 from fabolas.strategies.options import number, whole_number
-from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work
+from fabolas.surrogate import Data, Spec, Surrogate, Walkers, Work, settle
 
 # With many workers thinking takes this share of one thread's time at most: without pauses it keeps some waiting.
 BUSY = 0.5
@@ -184,7 +184,7 @@ class ModelBased:
         return None if self.by_work else float(cost)
 
     def incumbent(self, history: History) -> Incumbent | None:
-        """The tried configuration of lowest predicted loss at the target (Algorithm 1, line 6).
+        """The tried configuration of lowest expected loss at the target (Algorithm 1, line 6).
 
         One that has failed there is none, as long as there is another.
         """
@@ -194,23 +194,30 @@ class ModelBased:
         complete = np.flatnonzero(history.complete)
         possible = ~self._fails_at_target(history, history.points[complete])
         complete = complete[possible] if possible.any() else complete
-        x = history.points[complete, : self.space.dim]
+        points = history.points[complete]
+        x, first, which = np.unique(
+            points[:, : self.space.dim], axis=0, return_index=True, return_inverse=True
+        )
+        which = which.ravel()
+        there = (points[:, self.space.dim :] == 1.0).all(axis=1)
+        seen = models.loss_output.forward(history.losses[complete])
+        counts = np.bincount(which, there)
+        averages = np.bincount(which, there * seen) / np.maximum(counts, 1.0)
         target = self.region.at_target(x)
-        mean = models.loss.mean_of(target).mean(axis=0)
-        _, once = np.unique(x, axis=0, return_index=True)
-        short = once[np.argsort(mean[once], kind="stable")[:SHORTLIST]]
+        mean = settle(models.loss.mean_of(target).mean(axis=0), counts, averages)
+        short = np.argsort(mean, kind="stable")[:SHORTLIST]
         # The expected loss, in the units of the loss: under a logarithm it grows with the uncertainty.
-        losses, stds = models.loss_output.moments(*models.loss_at(target[short]))
+        losses, stds = models.loss_output.moments(
+            *models.settled(target[short], counts[short], averages[short])
+        )
         best = int(np.argmin(losses))
         winner = int(short[best])
-        same = complete[(x == x[winner]).all(axis=1)]
-        full = (history.points[same, self.space.dim :] == 1.0).all(axis=1)
         return Incumbent(
-            config=history.trials[complete[winner]].config,
+            config=history.trials[complete[first[winner]]].config,
             loss=float(losses[best]),
             std=float(stds[best]),
-            verified=bool(full.any()),
-            trial_ids=tuple(history.trials[i].id for i in same),
+            verified=bool(counts[winner]),
+            trial_ids=tuple(history.trials[i].id for i in complete[which == winner]),
         )
 
     def _fails_at_target(self, history: History, points: Array) -> BoolArray:
@@ -330,10 +337,14 @@ class ModelBased:
     ) -> tuple[Choice, str]:
         models = self._fit(history, effort, refit, rng)
         waiting = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
-        tried = history.points[~history.lost, : self.space.dim]
+        d = self.space.dim
+        tried = history.points[~history.lost, :d]
+        # What is under way counts as measured: a second worker is not to ask the same.
+        measured = np.vstack([history.points[history.complete], waiting])
+        measured = measured[(measured[:, d:] == 1.0).all(axis=1), :d]
         overhead = self.overhead(history)
         position = Position.of(
-            self.region, models.awaiting(waiting), tried, overhead, remaining, effort, self.rules
+            self.region, models.awaiting(waiting), tried, measured, overhead, remaining, effort, self.rules
         )
         return self.decide(position, history, pending, rng)
 
