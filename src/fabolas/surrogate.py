@@ -42,6 +42,10 @@ from fabolas.outputs import Output, Warp
 # only becomes dearer. The posterior process is always given all trials.
 ENOUGH = 250
 
+# The share of the noise that is taken for a configuration's own. Training on all the data is mostly deterministic
+# (one set, one seed): what the models cannot explain is then no chance, and comes again.
+OWN = 0.9
+
 Lengths = Literal["uniform", "scaled"]
 
 
@@ -130,9 +134,14 @@ class Spec:
         return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
 
 
+def trust(counts: Array) -> Array:
+    """The weight (m,) of the average of so many measurements against what the models say of the same point."""
+    return OWN * counts / (OWN * counts + 1.0 - OWN)
+
+
 def settle(mean: Array, counts: Array, averages: Array) -> Array:
     """What to expect (m,) of points after so many measurements of each, see `Surrogate.settled`."""
-    return mean + counts / (counts + 1.0) * (averages - mean)
+    return mean + trust(counts) * (averages - mean)
 
 
 def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) -> Callable[[Array], Array]:
@@ -195,9 +204,8 @@ class Surrogate:
     def settled(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss that another training at each point has.
 
-        What the models call noise is chance if training has some, or else the configuration's own and comes again.
-        Nobody knows before it is measured twice, so each is half of it: after n measurements n parts of the
-        result are their average and one part is the models' mean (docs/decisions/incumbent.md).
+        What the models call noise has a part that comes again and a part that is chance, see `OWN`: a point that
+        was measured is mostly what it was measured to be (docs/decisions/incumbent.md).
 
         Args:
             points: (m, D).
@@ -205,8 +213,9 @@ class Surrogate:
             averages: (m,) of what was measured, standardised; anything where nothing was.
         """
         mean, variance = self.loss_at(points)
-        own = 0.5 * self.loss.noise(points).mean(axis=0) / (counts + 1.0)
-        return settle(mean, counts, averages), variance / (counts + 1.0) ** 2 + own
+        noise = self.loss.noise(points).mean(axis=0)
+        left = 1.0 - trust(counts)  # var(own | loss, measurements) is OWN times as much of the noise
+        return settle(mean, counts, averages), left**2 * variance + OWN * left * noise
 
     def given(self, data: Data) -> Surrogate:
         """The same models after further trials, hyperparameters and maps as they were."""

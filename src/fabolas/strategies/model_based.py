@@ -201,7 +201,7 @@ class ModelBased:
         which = which.ravel()
         there = (points[:, self.space.dim :] == 1.0).all(axis=1)
         seen = models.loss_output.forward(history.losses[complete])
-        counts = np.bincount(which, there)
+        counts: Array = np.bincount(which, there).astype(float)
         averages = np.bincount(which, there * seen) / np.maximum(counts, 1.0)
         target = self.region.at_target(x)
         mean = settle(models.loss.mean_of(target).mean(axis=0), counts, averages)
