@@ -41,12 +41,13 @@ from rich.table import Table
 from experiments import lines, synthetic
 from experiments.simulate import Problem, simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
-from fabolas import design
+from fabolas import design, surrogate
 from fabolas.effort import Effort
 from fabolas.gp.kernels import from_the_smallest, from_the_target
 from fabolas.gp.priors import Normal
 from fabolas.gp.process import Model
 from fabolas.history import Suggestion
+from fabolas.strategies.decide import Position
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.surrogate import Spec
 
@@ -72,6 +73,12 @@ GROUPS: dict[str, dict[str, Options]] = {
         **{f"{c:g}": {"checks": c} for c in (0.5, 0.0, 0.25, 1.0)},
         # A trial there for information puts off the next check:
         "1, all at the target": {"checks": 1.0, "checks.any": True},
+    },
+    "incumbent": {  # what a check improves on, and what is believed of a measurement at the target
+        "measured": {},
+        "measured, as the models say": {"surrogate.own": 0.0},
+        "predicted": {"checks.on": "predicted"},
+        "predicted, as the models say": {"checks.on": "predicted", "surrogate.own": 0.0},
     },
     "grain": {f"{g:g}": {"grain": g} for g in (0.02, 0.0, 0.01, 0.05)},
     "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
@@ -102,9 +109,11 @@ DEFAULTS: Options = {
     if parameter.default is not inspect.Parameter.empty
 } | {
     "strategy": "fabolas",
+    "surrogate.own": surrogate.OWN,
     "surrogate.spread": 0.0,
     "surrogate.walk": "from the smallest",
     "checks.any": False,
+    "checks.on": "measured",
 }
 
 
@@ -212,7 +221,15 @@ def changed(hidden: Options) -> Iterator[None]:
         at_target = bool((suggestion.point[strategy.space.dim :] == 1.0).all())
         return at_target if any_is else is_check(strategy, suggestion)
 
+    position = Position.of
+
+    def rivals(region: Any, models: Any, tried: np.ndarray, measured: np.ndarray, *rest: Any) -> Position:
+        kept = measured[:0] if hidden.get("checks.on") == "predicted" else measured
+        return position(region, models, tried, kept, *rest)
+
     with (
+        patch.object(surrogate, "OWN", hidden.get("surrogate.own", surrogate.OWN)),
+        patch.object(Position, "of", rivals),
         patch.object(Spec, "loss_model", loss_model),
         patch.object(Fabolas, "_is_check", counts),
         patch.object(Effort, "at", lambda level, n: replace(at(level, n), **of_effort)),

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, setting: Setting, journal: Journal) -> None
 def show(options: argparse.Namespace, setting: Setting, journal: Journal) -> None:
     """Print the summary table, and write it as Markdown where `--output` says."""
     problem = setting.problem
-    checkpoints = tuple(c for c in summary.CHECKPOINTS if c <= setting.budget)
+    checkpoints = tuple(c for c in options.at if c <= setting.budget)
     found = {
         method: list(journal.of(setting, method, options.seeds).values()) for method in options.strategies
     }
@@ -117,6 +117,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--overhead", type=float, help="seconds a suggestion counts for instead of the measured ones"
+    )
+    parser.add_argument(
+        "--at",
+        type=float,
+        nargs="+",
+        default=summary.CHECKPOINTS,
+        metavar="T",
+        help="summary: full trainings after which to show the regret",
     )
     parser.add_argument("--journal", type=Path, default=JOURNAL, help="file of the finished runs")
     parser.add_argument("--output", type=Path, help="summary: a Markdown file; figures: a folder")

@@ -121,7 +121,7 @@ def cells(row: Summary, reference: Summary | None) -> list[str]:
                 text += f" ×{ratio:.2g}" if ratio < 10 else f" ×{ratio:.0f}"
         times.append(text)
     regrets = [
-        f"{value:.4f}{'*' if ended else ''}" if np.isfinite(value) else "—"
+        f"{value:.5f}{'*' if ended else ''}" if np.isfinite(value) else "—"
         for value, ended in zip(row.regret, row.ended, strict=True)
     ]
     return [row.method, *times, *regrets, f"{row.trials:.0f}", _number(row.end), f"{row.thinking:.0%}"]

@@ -97,7 +97,7 @@ def test_a_row_says_how_many_times_longer_than_fabolas_a_method_takes():
     ]
     lines = summary.markdown(rows, (20.0,)).splitlines()
     assert lines[0].startswith("| method | within 0.01 | within 0.005 | within 0.002 | regret at 20 |")
-    assert lines[2].startswith("| fabolas | 0.5 (1/1) | 0.5 (1/1) | 0.5 (1/1) | 0.0010* | 1 |")
+    assert lines[2].startswith("| fabolas | 0.5 (1/1) | 0.5 (1/1) | 0.5 (1/1) | 0.00100* | 1 |")
     assert lines[3].startswith("| ei | 6 (1/1) ×12 | ")
     slow = summary.summarise("es", [run_of([1, 2], [0.5, 0.5])], problem, ())
     assert summary.cells(slow, rows[0])[1] == "— (0/1)"
