@@ -135,7 +135,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The one answer: the evaluated configuration with the lowest predicted loss at the target fidelity.
+    """The one answer: the evaluated configuration with the lowest expected loss at the target fidelity.
 
     Attributes:
         config: The configuration.

@@ -35,7 +35,7 @@ class Result:
 
     @property
     def best_config(self) -> dict[str, Any]:
-        """The evaluated configuration with the lowest predicted loss at the target."""
+        """The evaluated configuration with the lowest expected loss at the target."""
         return dict(self._answer().config)
 
     @property

@@ -202,10 +202,11 @@ class Surrogate:
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
     def settled(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
-        """Mean and variance (m,) of the standardised loss that another training at each point has.
+        """Mean and variance (m,) of the standardised loss at each point, with what is the point's own.
 
         What the models call noise has a part that comes again and a part that is chance, see `OWN`: a point that
-        was measured is mostly what it was measured to be (docs/decisions/incumbent.md).
+        was measured is mostly what it was measured to be (docs/decisions/incumbent.md). Exact for points measured
+        once or never; that of repetitions the models hold all noise for chance is passed over.
 
         Args:
             points: (m, D).

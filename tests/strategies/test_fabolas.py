@@ -1,6 +1,7 @@
 """What the paper promises of FABOLAS, and what design.md adds, on problems whose truth is known."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from experiments.synthetic import svm_like
 
 from fabolas import Float, Space, Study, Suggestion
 from fabolas.strategies import make
+from fabolas.strategies.decide import Position
 from fabolas.strategies.fabolas import Fabolas
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
@@ -225,13 +227,28 @@ def test_with_infinitely_many_checks_every_trial_is_one_that_fits_into_what_is_l
     assert origins == ["check", "check", "model"]
 
 
-def test_what_is_being_checked_is_not_checked_again_by_a_second_worker() -> None:
-    with Study(SPACE, seed=0, overhead=0.001, effort=0.0, checks=np.inf) as study:
-        for _ in range(12):
-            evaluate(study, study.ask())
-        under_way = [study.ask() for _ in range(3)]
-    assert {s.origin for s in under_way} == {"check"}
-    assert len({tuple(s.point) for s in under_way}) == 3
+def test_a_check_is_to_improve_on_what_is_being_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Space({"kind": list("abcdef")}, {"size": (10, 1000)})
+    losses = dict(zip("abcdef", (0.5, 0.45, 0.1, 0.4, 0.42, 0.48), strict=True))
+    rivals: list[set[str]] = []
+    decide = Fabolas.decide
+
+    def spy(self: Fabolas, position: Position, *rest: Any) -> Any:
+        at = position.region.at_target(position.to_beat)
+        rivals.append({space.decode(point)[0]["kind"] for point in at})
+        return decide(self, position, *rest)
+
+    monkeypatch.setattr(Fabolas, "decide", spy)
+    with Study(space, seed=0, overhead=0.001, effort=0.0, checks=np.inf) as study:
+        for size in (100, 500, 900):
+            for kind, loss in losses.items():
+                study.tell(study.request({"kind": kind}, {"size": size}), loss, cost=size / 1000)
+        study.tell(study.request({"kind": "a"}), losses["a"], cost=1.0)
+        first, second = study.ask(), study.ask()
+    assert {first.origin, second.origin} == {"check"}
+    assert first.config["kind"] == "c"  # never measured there, and surely better than what was
+    assert second.config["kind"] != "c"
+    assert rivals == [{"a"}, {"a", "c"}]
 
 
 def test_what_the_user_asked_for_at_the_target_is_a_check() -> None:
@@ -269,6 +286,30 @@ def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
     assert lowest < 0.3
     assert incumbent.loss > lowest
     assert abs(incumbent.loss - 0.5) < 2.5 * incumbent.std  # an extrapolation, and it says so
+
+
+def test_of_what_was_measured_at_the_target_the_measurement_decides() -> None:
+    space = Space({"x": Float(0.0, 1.0)})
+    x, noise = np.linspace(0.02, 0.98, 25), 0.1 * np.random.default_rng(0).normal(size=25)
+    losses = np.exp(-1.0 + 2.0 * (x - 0.5) ** 2 + noise)
+    with Study(space, seed=0, overhead=0.01, effort=0.3) as study:
+        for at, loss in zip(x, losses, strict=True):
+            study.tell(study.request({"x": float(at)}), float(loss), cost=1.0)
+        study.tell(study.ask(), 0.6, cost=1.0)
+        assert isinstance(study.strategy, Fabolas)
+        forecast = study.strategy.forecast(study.history, study.history.points)
+        smooth, lowest = int(np.argmin(forecast.losses)), int(np.argmin(losses))
+        assert smooth != lowest  # which the models hold for luck
+        found = study.incumbent()
+        assert found is not None
+        assert found.config["x"] == pytest.approx(x[lowest])
+        assert found.loss == pytest.approx(forecast.losses[lowest])  # and say so
+        # And it was, as others show: the average of all counts.
+        for _ in range(3):
+            study.tell(study.request({"x": float(x[lowest])}), 0.6, cost=1.0)
+        other = study.incumbent()
+        assert other is not None
+        assert other.config["x"] != found.config["x"]
 
 
 def test_what_failed_at_the_target_is_not_the_incumbent_while_there_is_another() -> None:

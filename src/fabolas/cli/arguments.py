@@ -84,7 +84,7 @@ def _status(commands: Any) -> None:
 
 
 def _best(commands: Any) -> None:
-    text = "Show the evaluated configuration with the lowest predicted loss at the target."
+    text = "Show the evaluated configuration with the lowest expected loss at the target."
     best = _parser(commands.add_parser, "best", help="the best configuration", description=text)
     best.add_argument("study", metavar="FILE", help="file of the study")
     best.add_argument("--json", action="store_true", help="as JSON")

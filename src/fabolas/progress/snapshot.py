@@ -104,7 +104,7 @@ class Snapshot:
             fidelity=last[0].fidelity if last else None,
             thinking_share=thinking / recorded if recorded > 0 else 0.0,
             lost=int(history.lost.sum()),
-            at_target=int((history.complete & (u == 1.0).all(axis=1)).sum()),
+            at_target=int((history.complete & space.are_at_target(history.points)).sum()),
             running=tuple(
                 Running(s.id, s.fidelity, s.predicted_cost, running_for.get(s.id, 0.0)) for s in running
             ),

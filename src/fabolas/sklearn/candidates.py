@@ -38,7 +38,7 @@ class Candidates:
 
     def is_full(self, point: Array) -> bool:
         """Whether it is on all the rows."""
-        return bool((point[self._study.space.dim :] == 1.0).all())
+        return bool(self._study.space.are_at_target(point[None])[0])
 
     def at_full_size(self) -> list[Row]:
         """What was run on all the rows."""
@@ -145,7 +145,7 @@ class Candidates:
         """Of the candidates never run on all the rows the one of lowest predicted loss that surely fits, if any."""
         history, d = self._study.history, self._study.space.dim
         tried = np.unique(history.points[history.complete, :d], axis=0)
-        there = history.points[~history.lost & (history.points[:, d:] == 1.0).all(axis=1), :d]
+        there = history.points[~history.lost & self._study.space.are_at_target(history.points), :d]
         left = tried[~(tried[:, None] == there[None]).all(axis=2).any(axis=1)]
         if not len(left):
             return None

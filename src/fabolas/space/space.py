@@ -194,6 +194,11 @@ class Space:
         sizes = [fidelity.values(u[..., j]) for j, fidelity in enumerate(self.fidelities.values())]
         return np.stack(sizes, axis=-1) if sizes else np.empty(u.shape)
 
+    def are_at_target(self, points: Array) -> BoolArray:
+        """Which of the points (m, d + f) have every fidelity at its target, (m,)."""
+        at_target: BoolArray = (points[:, self.dim :] == 1.0).all(axis=1)
+        return at_target
+
     def log_shares(self, points: Array) -> Array:
         """log(value / target) of each fidelity, (m, d + f) -> (m, f): 0 at the target, less below it."""
         targets = np.array([fidelity.high for fidelity in self.fidelities.values()], dtype=float)

@@ -62,7 +62,7 @@ class OnAllData(ModelBased):
 
 
 class ExpectedImprovement(OnAllData):
-    """The configuration that is expected to improve most on the best predicted one (Klein et al. 2017, eq. 2).
+    """The configuration that is expected to improve most on the best of those measured (Klein et al. 2017, eq. 2).
 
     Arguments as for `OnAllData`.
     """

@@ -315,7 +315,7 @@ def _representers(position: Position, configurations: Array, rng: np.random.Gene
     points = region.at_target(configurations)
     if position.rules.representers == "thompson":
         return thompson(loss, points, R, rng)
-    best = loss.mean(loss.project(region.at_target(position.ranked[:RIVALS]))).min(axis=1)
+    best = loss.mean_of(region.at_target(position.ranked[:RIVALS])).min(axis=1)
     return by_log_improvement(loss, points, best, R, rng)
 
 

@@ -144,4 +144,4 @@ class Fabolas(ModelBased):
     def _is_check(self, suggestion: Suggestion) -> bool:
         """Whether it is at the target, and not for information: that seeks the optimum's place, not its value."""
         aimed = suggestion.origin in ("check", "improvement", "request")
-        return aimed and bool((suggestion.point[self.space.dim :] == 1.0).all())
+        return aimed and bool(self.space.are_at_target(suggestion.point[None])[0])

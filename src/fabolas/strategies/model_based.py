@@ -186,7 +186,9 @@ class ModelBased:
     def incumbent(self, history: History) -> Incumbent | None:
         """The tried configuration of lowest expected loss at the target (Algorithm 1, line 6).
 
-        One that has failed there is none, as long as there is another.
+        What was measured there is mostly taken for what it was measured to be. One that has failed there is none,
+        as long as there is another. The loss and the deviation that go with it are those of the models, which do
+        not believe the luckiest measurement.
         """
         if not history.complete.any():
             return None
@@ -199,23 +201,24 @@ class ModelBased:
             points[:, : self.space.dim], axis=0, return_index=True, return_inverse=True
         )
         which = which.ravel()
-        there = (points[:, self.space.dim :] == 1.0).all(axis=1)
+        there = self.space.are_at_target(points)
         seen = models.loss_output.forward(history.losses[complete])
         counts: Array = np.bincount(which, there).astype(float)
         averages = np.bincount(which, there * seen) / np.maximum(counts, 1.0)
         target = self.region.at_target(x)
         mean = settle(models.loss.mean_of(target).mean(axis=0), counts, averages)
-        short = np.argsort(mean, kind="stable")[:SHORTLIST]
+        order = np.argsort(mean, kind="stable")
+        short = np.union1d(order[:SHORTLIST], order[counts[order] > 0][:1])
         # The expected loss, in the units of the loss: under a logarithm it grows with the uncertainty.
-        losses, stds = models.loss_output.moments(
+        expected, _ = models.loss_output.moments(
             *models.settled(target[short], counts[short], averages[short])
         )
-        best = int(np.argmin(losses))
-        winner = int(short[best])
+        winner = int(short[np.argmin(expected)])
+        (loss,), (std,) = models.loss_output.moments(*models.loss_at(target[[winner]]))
         return Incumbent(
             config=history.trials[complete[first[winner]]].config,
-            loss=float(losses[best]),
-            std=float(stds[best]),
+            loss=float(loss),
+            std=float(std),
             verified=bool(counts[winner]),
             trial_ids=tuple(history.trials[i].id for i in complete[which == winner]),
         )
@@ -223,7 +226,7 @@ class ModelBased:
     def _fails_at_target(self, history: History, points: Array) -> BoolArray:
         """Which configurations of the points (m, D) were run at the target and never to the end, (m,)."""
         d = self.space.dim
-        there = (history.points[:, d:] == 1.0).all(axis=1)
+        there = self.space.are_at_target(history.points)
         failed, complete = (
             (points[:, None, :d] == history.points[None, there & outcome, :d]).all(axis=2).any(axis=1)
             for outcome in (history.failed, history.complete)
@@ -341,7 +344,7 @@ class ModelBased:
         tried = history.points[~history.lost, :d]
         # What is under way counts as measured: a second worker is not to ask the same.
         measured = np.vstack([history.points[history.complete], waiting])
-        measured = measured[(measured[:, d:] == 1.0).all(axis=1), :d]
+        measured = measured[self.space.are_at_target(measured), :d]
         overhead = self.overhead(history)
         position = Position.of(
             self.region, models.awaiting(waiting), tried, measured, overhead, remaining, effort, self.rules

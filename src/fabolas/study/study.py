@@ -366,7 +366,7 @@ class Study:
             self._storage.keep_allowance(allowance)
 
     def incumbent(self) -> Incumbent | None:
-        """The evaluated configuration with the lowest predicted loss at the target; None before one."""
+        """The evaluated configuration with the lowest expected loss at the target; None before one."""
         with self._thinking():
             return self.strategy.incumbent(self.history)
 
