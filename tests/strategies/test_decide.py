@@ -119,7 +119,7 @@ def test_a_check_is_of_what_is_surely_better_than_all_that_was_measured() -> Non
     at = Position.of(
         strategy.region, models, points[:, :1], points[34:, :1], 0.1, None, level, strategy.rules
     )
-    check, elsewhere = improving(at), improving(replace(at, to_beat=at.ranked[:1]))
+    check, elsewhere = improving(at), improving(replace(at, measured=at.ranked[:1]))
     assert check is not None
     assert min(abs(check.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
     # It is no improvement on itself: what is seen there already would be left for what nobody knows.

@@ -8,7 +8,7 @@ import pytest
 from experiments.simulate import Run, simulate
 from experiments.synthetic import svm_like
 
-from fabolas import Float, Space, Study, Suggestion
+from fabolas import Float, Integer, Space, Study, Suggestion
 from fabolas.strategies import make
 from fabolas.strategies.decide import Position
 from fabolas.strategies.fabolas import Fabolas
@@ -249,6 +249,25 @@ def test_a_check_is_to_improve_on_what_is_being_checked_too(monkeypatch: pytest.
     assert first.config["kind"] == "c"  # never measured there, and surely better than what was
     assert second.config["kind"] != "c"
     assert rivals == [{"a"}, {"a", "c"}]
+
+
+@pytest.mark.parametrize("fidelities", [{}, {"size": (10, 1000)}], ids=["none", "size"])
+def test_nothing_is_checked_twice(fidelities: dict[str, tuple[int, int]]) -> None:
+    space = Space({"k": Integer(0, 4), "kind": ["a", "b"]}, fidelities)  # ten configurations
+    with Study(space, seed=0, overhead=0.001, effort=0.0, checks=10.0) as study:
+        for _ in range(40):
+            s = study.ask()
+            loss = 0.1 + 0.02 * abs(s.config["k"] - 3) + 0.01 * (s.config["kind"] == "a")
+            study.tell(s, loss, cost=s.fidelity.get("size", 1000) / 1000)
+    known: set[tuple[float, ...]] = set()
+    checks = 0
+    for trial in study.trials:
+        point = tuple(trial.suggestion.point)
+        if trial.suggestion.origin in ("check", "improvement"):
+            checks += 1
+            assert point not in known
+        known.add(point)
+    assert checks > 2
 
 
 def test_what_the_user_asked_for_at_the_target_is_a_check() -> None:

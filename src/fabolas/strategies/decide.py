@@ -90,7 +90,7 @@ class Position:
         region: where points may lie.
         surrogate: loss and cost, given the record and what is under way.
         ranked: (m, d) the configurations tried, each once, lowest predicted loss at the target first.
-        to_beat: (r, d) of those that were measured at the target the best predicted ones; if none was, of all.
+        measured: (r, d) the configurations measured at the target, each once, in the same order.
         overhead: seconds that an evaluation costs beside its own.
         affordable: seconds that an evaluation may be predicted to take; None for no limit.
         effort: how hard to think.
@@ -100,7 +100,7 @@ class Position:
     region: Region
     surrogate: Surrogate
     ranked: Array
-    to_beat: Array
+    measured: Array
     overhead: float
     affordable: float | None
     effort: Effort
@@ -121,13 +121,24 @@ class Position:
         """The position after trials of configurations (n, d), with those measured at the target (m, d)."""
 
         def by_prediction(x: Array) -> Array:
+            if not len(x):
+                return x
             once = np.unique(x, axis=0)
             mean = surrogate.loss.mean_of(region.at_target(once)).mean(axis=0)
             return once[np.argsort(mean)]
 
-        ranked = by_prediction(tried)
-        to_beat = (by_prediction(measured) if len(measured) else ranked)[:RIVALS]
-        return cls(region, surrogate, ranked, to_beat, overhead, affordable, effort, rules)
+        ranked, measured = by_prediction(tried), by_prediction(measured)
+        return cls(region, surrogate, ranked, measured, overhead, affordable, effort, rules)
+
+    @property
+    def to_beat(self) -> Array:
+        """(r, d) Of the configurations measured at the target the best predicted ones; if none was, of all."""
+        return (self.measured if len(self.measured) else self.ranked)[:RIVALS]
+
+    def is_measured(self, x: Array) -> BoolArray:
+        """(m,) Which of the configurations (m, d) were measured at the target."""
+        known: BoolArray = (x[:, None] == self.measured).all(axis=2).any(axis=1)
+        return known
 
     def prices(self, points: Array) -> tuple[Array, BoolArray]:
         """What the information of each point (m, D) is divided by, and which may be evaluated."""
@@ -279,8 +290,8 @@ def most_improving(
         position: what is known.
         configurations: (m, d) where to begin, a `pool`.
         rng: where candidates are drawn from.
-        check: whether only what surely fits is affordable; if nothing does, there is no choice. Otherwise the
-            cheapest is.
+        check: whether only what surely fits is affordable and was not measured yet; if there is no such, there is
+            no choice. Otherwise the cheapest is.
     """
     region, loss = position.region, position.surrogate.loss
     position = position if check else position.allowing(region.at_target(configurations))
@@ -291,7 +302,8 @@ def most_improving(
         at = loss.project(points)
         each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
         averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-        return np.where(position.may(points, surely=check), averaged, -np.inf)
+        may = position.may(points, surely=check)
+        return np.where(may & ~position.is_measured(x) if check else may, averaged, -np.inf)
 
     def snap(x: Array) -> Array:
         return region.snap(region.at_target(x))[:, : region.d]
