@@ -218,8 +218,9 @@ def changed(hidden: Options) -> Iterator[None]:
         return model(replace(spec, **of_spec))
 
     def counts(strategy: Fabolas, suggestion: Suggestion) -> bool:
-        at_target = bool((suggestion.point[strategy.space.dim :] == 1.0).all())
-        return at_target if any_is else is_check(strategy, suggestion)
+        if any_is:
+            return bool(strategy.space.are_at_target(suggestion.point[None])[0])
+        return is_check(strategy, suggestion)
 
     position = Position.of
 

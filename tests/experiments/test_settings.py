@@ -8,6 +8,7 @@ import pytest
 from experiments.settings import GROUPS, Comparison, Job, compare, factors
 
 from experiments import lines, settings
+from fabolas.surrogate import OWN, trust
 
 FIXED = {"effort": 0.3, "overhead": 0.1, "max_trials": 50, "trainings": None}
 
@@ -75,3 +76,21 @@ def test_every_variant_of_a_question_makes_another_search(group: str) -> None:
         job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=30, trainings=40.0)
         ends[name] = job()["end"]
     assert len(set(ends.values())) == len(ends), ends
+
+
+def test_what_is_believed_of_a_measurement_is_changed_for_a_while() -> None:
+    once = np.ones(1)
+    with settings.changed(GROUPS["incumbent"]["measured, as the models say"]):
+        assert trust(once)[0] == 0.0
+    assert trust(once)[0] == pytest.approx(OWN)
+
+
+@pytest.mark.slow
+def test_what_a_check_improves_on_makes_another_search() -> None:
+    ends = {
+        name: Job("misleading", GROUPS["incumbent"][name], 0, 0.3, 0.1, max_trials=50, trainings=40.0)()[
+            "end"
+        ]
+        for name in ("measured", "predicted")
+    }
+    assert ends["measured"] != ends["predicted"]

@@ -249,6 +249,8 @@ def test_the_command_runs_summarises_and_draws(table, tmp_path, capsys):
     assert command.main(["summary", *options, "--output", str(tmp_path / "summary.md")]) == 0
     assert "hyperband" in capsys.readouterr().out
     assert (tmp_path / "summary.md").read_text().count("\n") == 4
+    assert command.main(["summary", *options, "--at", "1", "2.5"]) == 0
+    assert "regret at 2.5" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         command.main(["run", "--strategies", "grid"])
     assert "expected some of fabolas, fabolas-0, mtbo" in capsys.readouterr().err

@@ -35,9 +35,9 @@ class Fabolas(ModelBased):
         noise_by_fidelity: whether the noise on all the data may be less than that on small subsets.
         lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
         checks: seconds of checks for each second of other trials. Once a trial at the target costs no more than
-            this times what was spent since the last check, the next is there, where improvement is most likely:
-            whatever small subsets say, the record keeps up with one made on all the data. 0 for never, infinity
-            for every trial that can be one.
+            this times what was spent since the last check, the next is there, where improvement on the best that
+            was measured there is largest: whatever small subsets say, the record keeps up with one made on all the
+            data. 0 for never, infinity for every trial that can be one.
         grain: share of all that was spent so far, trials and thinking of all workers, that is added to the
             predicted cost of each evaluation when information is divided by it. Beside it small differences in
             cost do not count, so sizes rise as a search goes on. Budgets and checks do not see it. 0 for the
