@@ -7,14 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial
-    from fabolas.result import Result
-    from fabolas.run import minimize
+    from fabolas.api import Result, maximize, minimize
+    from fabolas.execution import TrialContext
     from fabolas.space import Categorical, Fidelity, Float, Integer, Ordinal, Space
-    from fabolas.study import Study
+    from fabolas.study import Study, load
     from fabolas.subsets import subset
+    from fabolas.trials import History, Incumbent, Outcome, Suggestion, Trial
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Categorical": "space",
@@ -23,14 +23,17 @@ _HOME = {
     "Integer": "space",
     "Ordinal": "space",
     "Space": "space",
-    "History": "history",
-    "Incumbent": "history",
-    "Outcome": "history",
-    "Suggestion": "history",
-    "Trial": "history",
-    "Result": "result",
+    "History": "trials",
+    "Incumbent": "trials",
+    "Outcome": "trials",
+    "Suggestion": "trials",
+    "Trial": "trials",
+    "Result": "api",
     "Study": "study",
-    "minimize": "run",
+    "TrialContext": "execution",
+    "load": "study",
+    "maximize": "api",
+    "minimize": "api",
     "subset": "subsets",
 }
 
@@ -48,7 +51,10 @@ __all__ = [
     "Study",
     "Suggestion",
     "Trial",
+    "TrialContext",
     "__version__",
+    "load",
+    "maximize",
     "minimize",
     "subset",
 ]

@@ -1,23 +1,50 @@
-"""How long a run may last: seconds of wall clock, a number of trials, or both."""
+"""The budget of a run, what counts towards it, and the timer that measures it."""
 
 import math
 import re
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any
 
+Duration = float | str | timedelta
+"""Seconds, text such as "90s", "30 min" or "1h30m", or a timedelta."""
+
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_DURATION = re.compile("".join(rf"(?:{_NUMBER}\s*{unit})?\s*" for unit in "dhms"), re.IGNORECASE)
-_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0)
-_REMEDY = "give seconds as a number, or text such as '90s', '30m', '2h' or '1h30m'"
+_UNITS = {"d|days?": 86_400.0, "h|hrs?|hours?": 3_600.0, "m|mins?|minutes?": 60.0, "s|secs?|seconds?": 1.0}
+_DURATION = re.compile("".join(rf"(?:{_NUMBER}\s*(?:{unit}))?[\s,]*" for unit in _UNITS), re.IGNORECASE)
+_REMEDY = "give seconds as a number, a timedelta, or text such as '90s', '30m', '5 min', '2h' or '1h30m'"
+
+
+Clock = Callable[[], float]
+"""Returns seconds from any origin; tests and simulations pass their own."""
+
+
+class Timer:
+    """Seconds since it was made.
+
+    Attributes:
+        clock: What it measures with.
+        started: When it was made, in seconds since the epoch.
+    """
+
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
+        self.clock = clock
+        self.started = time.time()
+        self._start = clock()
+
+    def __call__(self) -> float:
+        return self.clock() - self._start
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of a run; it is used up as soon as one of them is reached.
+    """The limits of a run; the budget is used up as soon as one of them is reached.
 
     Attributes:
-        seconds: Wall-clock time, thinking included; None for no such limit.
+        seconds: Wall-clock time, overhead included; None for no such limit.
         trials: Number of trials, failed ones included; None for no such limit.
     """
 
@@ -25,8 +52,8 @@ class Budget:
     trials: int | None = None
 
     @classmethod
-    def of(cls, time_budget: float | str | None, max_trials: int | None) -> "Budget":
-        """The budget in the user's words.
+    def of(cls, time_budget: Duration | None, max_trials: int | None) -> "Budget":
+        """The budget from the user's arguments.
 
         Raises:
             ValueError: If neither limit is given, or one of them is not positive or cannot be read.
@@ -34,7 +61,7 @@ class Budget:
         """
         if time_budget is None and max_trials is None:
             raise ValueError(
-                "a run needs an end, got neither; give time_budget='30m' or max_trials=100, or both"
+                "a run needs a limit, and neither was given; give time_budget='30m' or max_trials=100, or both"
             )
         if max_trials is not None:
             max_trials = _whole(max_trials)
@@ -42,66 +69,89 @@ class Budget:
         return cls(seconds, max_trials)
 
     def used_up(self, seconds: float, trials: int) -> bool:
-        """Whether a run that took this long and had that many trials must end."""
+        """Whether a run that has used this many seconds and trials must end."""
         out_of_time = self.seconds is not None and seconds >= self.seconds
         return out_of_time or (self.trials is not None and trials >= self.trials)
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """A run's budget and from where it counts, as it is kept with the study for those who look at it.
+class RunBudget:
+    """A run's budget, and the rule for what counts towards it.
+
+    The storage keeps it, so that ``fabolas status`` can show how far a run is.
 
     Attributes:
-        budget: What the run may use.
-        began: When it began, in seconds since the epoch.
-        elapsed: Seconds that the study had used by then.
-        uncounted_seconds: Seconds of the study that the budget leaves out of account.
-        uncounted_trials: Trials of the study that it leaves out of account.
+        budget: The limits of the run.
+        started: When the run started, in seconds since the epoch.
+        elapsed_before: Seconds that the study had used before the run.
+        uncounted_seconds: Seconds of the study that do not count towards the budget.
+        uncounted_trials: Trials of the study that do not count towards the budget.
+        count_abandoned: Whether abandoned trials count towards the number of trials.
+        verify: Whether the answer of the run should be a configuration that was evaluated at the target.
     """
 
     budget: Budget
-    began: float
-    elapsed: float = 0.0
+    started: float
+    elapsed_before: float = 0.0
     uncounted_seconds: float = 0.0
     uncounted_trials: int = 0
+    count_abandoned: bool = True
+    verify: bool = False
 
-    def used(self, elapsed: float, trials: int, now: float | None = None) -> tuple[float, int]:
-        """Seconds and trials that are used of the budget.
+    def used_seconds(self, recorded: float, run_seconds: float | None = None) -> float:
+        """Seconds used of the budget; arguments as for ``study_seconds``."""
+        return self.study_seconds(recorded, run_seconds) - self.uncounted_seconds
+
+    def used_trials(self, ended: int, abandoned: int) -> int:
+        """Trials used of the budget.
 
         Args:
-            elapsed: Seconds that the study has used by its record.
-            trials: Trials that have ended.
-            now: Seconds since the epoch while the run goes on; None if it has ended.
+            ended: Number of ended trials of the study, abandoned ones included.
+            abandoned: How many of them were abandoned.
         """
-        by_clock = 0.0 if now is None else self.elapsed + now - self.began
-        return max(elapsed, by_clock) - self.uncounted_seconds, trials - self.uncounted_trials
+        return ended - self.uncounted_trials - (0 if self.count_abandoned else abandoned)
+
+    def study_seconds(self, recorded: float, run_seconds: float | None = None) -> float:
+        """Seconds that the study has used.
+
+        Time counts by the clock, or by the record if that is more: an objective may state costs that take no
+        time.
+
+        Args:
+            recorded: Seconds that the study has used according to its record.
+            run_seconds: Seconds since the run started; None if it has ended.
+        """
+        by_clock = 0.0 if run_seconds is None else self.elapsed_before + run_seconds
+        return max(recorded, by_clock)
 
     def describe(self) -> dict[str, Any]:
         """The same in the types of JSON."""
         return asdict(self)
 
     @classmethod
-    def of(cls, description: dict[str, Any]) -> "Allowance":
-        """What ``describe`` has described."""
+    def of(cls, description: dict[str, Any]) -> "RunBudget":
+        """The budget that ``describe`` has described."""
         return cls(**{**description, "budget": Budget(**description["budget"])})
 
 
-def seconds_of(duration: float | str, what: str = "the time budget") -> float:
-    """Seconds of a duration such as 90, "90s", "30m", "1h30m" or "1.5h"; ``what`` it is, for the errors.
+def seconds_of(duration: Duration, what: str = "the time budget") -> float:
+    """Seconds of a duration such as 90, "90s", "30m", "1h30m", "5 min" or a timedelta; errors call it ``what``.
 
     Raises:
         ValueError: If the text cannot be read or the duration is not positive and finite.
-        TypeError: If it is neither a number nor text.
+        TypeError: If it has another type.
     """
     if isinstance(duration, str):
         match = _DURATION.fullmatch(duration.strip())
         if match is None or not any(match.groups()):
             raise ValueError(f"{what} must be a duration, got {duration!r}; {_REMEDY}")
-        seconds = sum(float(n) * unit for n, unit in zip(match.groups(), _SECONDS, strict=True) if n)
+        seconds = sum(float(n) * unit for n, unit in zip(match.groups(), _UNITS.values(), strict=True) if n)
+    elif isinstance(duration, timedelta):
+        seconds = duration.total_seconds()
     elif isinstance(duration, Real) and not isinstance(duration, bool):
         seconds = float(duration)
     else:
-        raise TypeError(f"{what} must be a number or text, got {duration!r}; {_REMEDY}")
+        raise TypeError(f"{what} must be a number, a timedelta or text, got {duration!r}; {_REMEDY}")
     if not (math.isfinite(seconds) and seconds > 0):
         raise ValueError(f"{what} must be more than 0 seconds and finite, got {duration!r}; {_REMEDY}")
     return seconds

@@ -1,334 +1,244 @@
-"""The paper's two models assembled: loss and log-cost over (x, u), each for K hyperparameter samples.
+"""The surrogate: posteriors of the loss and of log-cost over (x, u), fitted to trials, and predictions from them.
 
-    loss      (theta k52(x, x')) * (prod_j phi_f(u_j)' S_j phi_f(u_j')  + drift) + trend     eq. 6 and two terms
-    log-cost  (theta k52(x, x')) * (prod_j phi_c(u_j)' S_j phi_c(u_j'))  + trend + drift     eq. 6 and two terms,
-              around a cost that is proportional to every fidelity
-
-The drift says how far the basis functions are to be trusted, the trend is what all configurations share
-(docs/decisions). Every strategy is this with other basis functions.
+The two priors are assembled in `model_spec`. Hyperparameters are integrated out by MCMC: each posterior is held for K
+hyperparameter samples at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp import mcmc
-from fabolas.gp.kernels import (
-    LENGTH_PRIOR,
-    Amplitude,
-    Basis,
-    Drift,
-    FiniteRank,
-    Kernel,
-    Matern52,
-    Product,
-    Sum,
-    Trend,
-    from_the_smallest,
-    power_law_basis,
-    scaled_length_prior,
-)
-from fabolas.gp.priors import Normal, Prior
-from fabolas.gp.process import Model, Noise, Posterior
-from fabolas.outputs import Output, Warp
+from fabolas.gp.regression import GaussianProcess, Posterior
+from fabolas.model_spec import NUGGET_FRACTION, SurrogatePrior
+from fabolas.transforms import FitTransform, TargetTransform
 
-# So many trials, drawn anew for every fit, determine a dozen hyperparameters; with more, each step of the walkers
-# only becomes dearer. The posterior process is always given all trials.
-ENOUGH = 250
+# MCMC uses at most this many trials, drawn anew for each fit: they determine a dozen hyperparameters, and more would
+# only make each step slower. The posterior is given all the data.
+MAX_MCMC_TRIALS = 250
 
-# The share of the noise that is taken for a configuration's own. Training on all the data is mostly deterministic
-# (one set, one seed): what the models cannot explain is then no chance, and comes again.
-OWN = 0.9
+LIMIT_PROBABILITY = 0.975  # that a cost is at most `cost_limit`
+_MAX_LOG_SECONDS = 50.0  # a prediction above e^50 seconds only says "too long", but it must be finite
 
-Lengths = Literal["uniform", "scaled"]
+
+def shrinkage(counts: Array, nugget_fraction: float = NUGGET_FRACTION) -> Array:
+    """The weight (m,) of the mean of this many measurements of a point, against the GP's prediction there."""
+    return nugget_fraction * counts / (nugget_fraction * counts + 1.0 - nugget_fraction)
+
+
+def mixture_quantile(means: Array, deviations: Array, probability: float) -> Array:
+    """The quantile (m,) of an equal mixture of K normal distributions, means and deviations (K, m), by bisection."""
+    at = means + ndtri(probability) * deviations
+    low, high = at.min(axis=0), at.max(axis=0)  # the quantile lies between those of the components
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        below = ndtr((middle - means) / np.maximum(deviations, 1e-12)).mean(axis=0) < probability
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(0.5 * (low + high))
 
 
 @dataclass(frozen=True)
-class Work:
-    """How much is done at a fidelity: what a cost is in proportion to unless the data say otherwise.
-
-    Attributes:
-        log_shares: points (n, D) -> (n, f), log(value / target) of each fidelity.
-        ranges: (f,) log(target / lowest value) of each.
-    """
-
-    log_shares: Callable[[Array], Array]
-    ranges: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Spec:
-    """How loss and cost depend on the point: what distinguishes one model-based strategy from another."""
-
-    choices: tuple[int, ...]  # (d,) 0 numeric, m categories
-    fidelities: int  # f
-    work: Work | None = None  # None: the cost is not expected to depend on the fidelities
-    loss: Basis = power_law_basis
-    cost: Basis = power_law_basis
-    rank: int = 2
-    mixing: Prior = Normal(0.0, 0.5)  # of what the first basis function shares with the others
-    spread: Prior = Normal(0.0, 1.0)  # of how far losses go apart along the other ones, a logarithm
-    warp: Warp = "log"
-    drift: bool = True
-    walks: tuple[Callable[[Array], Array], ...] = (from_the_smallest,)  # the times of the loss's drift
-    doubt: Prior = Normal(-2.0, 1.5)  # of the variance of each, a logarithm
-    trend: bool = True
-    noise_by_fidelity: bool = False
-    lengths: Lengths = "scaled"
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("warp", self.warp, ("log", "root", "excess", "none")),
-            ("lengths", self.lengths, ("scaled", "uniform")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}")
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The fidelities' columns of a point."""
-        return tuple(range(len(self.choices), len(self.choices) + self.fidelities))
-
-    def loss_model(self) -> Model:
-        """The GP prior over standardised, warped losses."""
-        by_size = self.noise_by_fidelity and self.fidelities > 0 and self.work is not None
-        noise = Noise(self._away) if by_size else Noise()
-        return Model(self._kernel(self.loss, self.drift, [2.0] * self.fidelities, self.spread), noise)
-
-    def cost_model(self) -> Model:
-        """The GP prior over log-seconds less the log of the work.
-
-        If cost is proportional to size^a, what is left is linear in log-size with slope a - 1, of which half is
-        taken as a standard deviation: from constant to quadratic within two. What bends that line (fixed costs,
-        terms of a higher order) comes from the algorithm, so the drift is one for all configurations.
-        """
-        ranges = self.work.ranges if self.work else (4.0,) * self.fidelities
-        slopes = [0.5 * logarithm for logarithm in ranges[: self.fidelities]]
-        kernel = self._kernel(self.cost, False, slopes, Normal(-1.0, 1.0))
-        return Model(Sum((kernel, Drift(self.columns))) if self.drift and self.columns else kernel, Noise())
-
-    def log_work(self, points: Array) -> Array:
-        """What is expected of log-seconds at the points up to a constant, (n,)."""
-        return self.work.log_shares(points).sum(axis=1) if self.work else np.zeros(len(points))
-
-    def _away(self, points: Array) -> Array:
-        """How far from the target, (n,): 1 - sqrt(share of the target's work)."""
-        return -np.expm1(0.5 * self.log_work(points))
-
-    def _kernel(self, basis: Basis, drift: bool, slopes: list[float], spread: Prior) -> Kernel:
-        prior = LENGTH_PRIOR if self.lengths == "uniform" else scaled_length_prior(len(self.choices))
-        kernel: Kernel = Product((Matern52(self.choices, prior), Amplitude()))
-        if self.fidelities:
-            factors: list[Kernel] = [
-                FiniteRank(column, basis, self.rank, self.mixing, spread=spread) for column in self.columns
-            ]
-            across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
-            walks = [Drift(self.columns, elapsed, self.doubt) for elapsed in self.walks]
-            kernel = Product((kernel, Sum((across, *walks)) if drift else across))
-        return Sum((kernel, Trend(trend_features(basis, self.columns, slopes)))) if self.trend else kernel
-
-
-def trust(counts: Array) -> Array:
-    """The weight (m,) of the average of so many measurements against what the models say of the same point."""
-    return OWN * counts / (OWN * counts + 1.0 - OWN)
-
-
-def settle(mean: Array, counts: Array, averages: Array) -> Array:
-    """What to expect (m,) of points after so many measurements of each, see `Surrogate.settled`."""
-    return mean + trust(counts) * (averages - mean)
-
-
-def trend_features(basis: Basis, columns: tuple[int, ...], slopes: list[float]) -> Callable[[Array], Array]:
-    """Points (n, D) -> (n, m): a constant, each fidelity's basis and its powers times standard deviations.
-
-    The powers bend what all configurations share: a cost that does not vanish with the size, an error that no
-    amount of data removes. Ever smaller, they are a smooth function that nobody can be sure to know beyond the
-    sizes seen.
-    """
-
-    def features(points: Array) -> Array:
-        blocks = [np.ones((len(points), 1))]
-        for column, slope in zip(columns, slopes, strict=True):
-            half = 0.5 * basis(points[:, column])[:, 1:]
-            blocks += accumulate([2.0 * slope * half, half, half, half], np.multiply)  # the powers of phi
-        return np.concatenate(blocks, axis=1)
-
-    return features
-
-
-@dataclass(frozen=True)
-class Walkers:
-    """The ensembles of both models: where one fit ended and the next begins."""
+class HyperparameterSets:
+    """Hyperparameters of both GPs: all walkers of MCMC, or the samples among them."""
 
     loss: Array  # (W, p)
     cost: Array  # (W, p')
 
 
 @dataclass(frozen=True)
-class Surrogate:
-    """Both posteriors and the maps back to losses and seconds."""
-
-    spec: Spec
-    loss: Posterior
-    cost: Posterior
-    loss_output: Output
-    log_cost_centre: float
-
-    def seconds(self, points: Array) -> Array:
-        """Predicted cost (m,): the median of each point, averaged over hyperparameters in log-seconds."""
-        return self._seconds(points, self.cost.mean_of(points).mean(axis=0))
-
-    def seconds_at_most(self, points: Array) -> Array:
-        """A cost (m,) that is exceeded with a probability of one in forty: two deviations above, in log-seconds."""
-        at = self.cost.project(points)
-        means = self.cost.mean(at)
-        variance = self.cost.variance(at).mean(axis=0) + means.var(axis=0)
-        return self._seconds(points, means.mean(axis=0) + 2.0 * np.sqrt(variance))
-
-    def _seconds(self, points: Array, t: Array) -> Array:
-        # Beyond e^50 seconds a prediction only says "too long"; it must stay a number.
-        return np.exp(np.minimum(self.log_cost_centre + t + self.spec.log_work(points), 50.0))
-
-    def loss_at(self, points: Array) -> tuple[Array, Array]:
-        """Mean and variance (m,) of the standardised loss at the points, hyperparameters integrated out."""
-        at = self.loss.project(points)
-        means = self.loss.mean(at)
-        return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
-
-    def settled(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
-        """Mean and variance (m,) of the standardised loss at each point, with what is the point's own.
-
-        What the models call noise has a part that comes again and a part that is chance, see `OWN`: a point that
-        was measured is mostly what it was measured to be (docs/decisions/incumbent.md). Exact for points measured
-        once or never; that of repetitions the models hold all noise for chance is passed over.
-
-        Args:
-            points: (m, D).
-            counts: (m,) how often each was measured; 0 for never.
-            averages: (m,) of what was measured, standardised; anything where nothing was.
-        """
-        mean, variance = self.loss_at(points)
-        noise = self.loss.noise(points).mean(axis=0)
-        left = 1.0 - trust(counts)  # var(own | loss, measurements) is OWN times as much of the noise
-        return settle(mean, counts, averages), left**2 * variance + OWN * left * noise
-
-    def given(self, data: Data) -> Surrogate:
-        """The same models after further trials, hyperparameters and maps as they were."""
-        losses, _ = data.targets(self.loss_output)
-        timed = data.timed(self.spec, self.log_cost_centre)
-        costs = data.log_costs(self.spec)[timed] - self.log_cost_centre
-        return replace(
-            self,
-            loss=self.loss.condition(data.points, losses),
-            cost=self.cost.condition(data.points[timed], costs) if timed.any() else self.cost,
-        )
-
-    def awaiting(self, points: Array) -> Surrogate:
-        """The same models with these evaluations under way: variance goes, the mean stays."""
-        return replace(self, loss=self.loss.condition(points)) if len(points) else self
-
-
-@dataclass(frozen=True)
 class Data:
     """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad.
 
-    Its cost says when it failed, which is at most what an evaluation takes. The cost model sees it where it is more
-    than usual, as where trials time out; a region that crashes at once must not look free.
+    Its cost says when it failed, which is at most the cost of an evaluation. The cost GP sees it only if it is more
+    than usual, as with timeouts; a region that crashes at once must not look cheap.
+
+    Attributes:
+        points: (n, D), and another column with the number of the training if trainings report on the way.
+        losses: (n,) anything where failed.
+        costs: (n,) seconds; 0 where unknown.
+        failed: (n,).
+        max_mcmc: how many of them MCMC uses, at most.
     """
 
-    points: Array  # (n, D)
-    losses: Array  # (n,) anything where failed
-    costs: Array  # (n,) seconds; 0 where unknown
-    failed: BoolArray  # (n,)
+    points: Array
+    losses: Array
+    costs: Array
+    failed: BoolArray
+    max_mcmc: int = MAX_MCMC_TRIALS
 
     @property
     def lowest(self) -> float:
         """The lowest loss; infinite without a complete trial."""
         return float(self.losses[~self.failed].min(initial=np.inf))
 
-    def targets(self, output: Output | None, warp: Warp = "none") -> tuple[Array, Output]:
-        """Standardised losses (n,) under the given map, or under one fitted to them."""
-        complete = self.losses[~self.failed]
-        if output is None:
-            output = Output.fit(complete, warp)
-        targets = np.zeros(len(self.losses))
-        targets[~self.failed] = output.forward(complete)
-        # Standardised: without a complete trial here, two deviations above the mean is bad enough.
-        targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
-        return targets, output
+    def fit_transform(self, fit: FitTransform) -> TargetTransform:
+        """The transform fitted to the losses of the complete trials."""
+        return fit(self.losses[~self.failed])
 
-    def timed(self, spec: Spec, typical: float | None = None) -> BoolArray:
-        """(n,) Which costs tell what an evaluation takes: of complete trials, and of failed ones if above usual.
+    def targets(self, transform: TargetTransform) -> Array:
+        """Standardised losses (n,); a failed trial gets the worst of them, and at least 2."""
+        targets = np.zeros(len(self.losses))
+        targets[~self.failed] = transform.forward(self.losses[~self.failed])
+        targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
+        return targets
+
+    def log_costs(self, prior: SurrogatePrior) -> Array:
+        """Log-seconds minus the log-size, (n,); NaN where the time is unknown."""
+        with np.errstate(divide="ignore"):
+            logarithm = np.where(self.costs > 0, np.log(self.costs), np.nan)
+        return logarithm - prior.log_size(self.points)
+
+    def timed(self, prior: SurrogatePrior, typical: float | None = None) -> BoolArray:
+        """(n,) Which costs inform the cost GP: those of complete trials, and of failed ones if above usual.
 
         Args:
-            spec: which models.
-            typical: log-seconds less the log of the work; None for the mean of the complete trials.
+            prior: both GP priors.
+            typical: log-seconds minus the log-size; None for the mean over the complete trials.
         """
         known = self.costs > 0
-        complete, relative = known & ~self.failed, self.log_costs(spec)
+        complete, relative = known & ~self.failed, self.log_costs(prior)
         if typical is None:
             typical = float(relative[complete].mean()) if complete.any() else -np.inf
         above = known & self.failed & (np.where(known, relative, -np.inf) > typical)
         return complete | above
 
-    def log_costs(self, spec: Spec) -> Array:
-        """Log-seconds less the log of the work, (n,); NaN where the time is unknown."""
-        with np.errstate(divide="ignore"):
-            logarithm = np.where(self.costs > 0, np.log(self.costs), np.nan)
-        return logarithm - spec.log_work(self.points)
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Both posteriors, and the maps back to losses and seconds."""
+
+    prior: SurrogatePrior
+    loss: Posterior
+    cost: Posterior
+    transform: TargetTransform
+    log_cost_centre: float
+
+    def predict_cost(self, points: Array) -> Array:
+        """Predicted seconds (m,): the median, averaged over hyperparameters in log-seconds."""
+        return self._seconds(points, self.cost.mean_of(points).mean(axis=0))
+
+    def cost_limit(self, points: Array) -> Array:
+        """Seconds (m,) that are exceeded with a probability of one in forty: a quantile of the mixture over samples."""
+        at = self.cost.project(points)
+        deviations = np.sqrt(self.cost.variance(at) + self.cost.noise(points))
+        return self._seconds(points, mixture_quantile(self.cost.mean(at), deviations, LIMIT_PROBABILITY))
+
+    def predict_log_cost(self, points: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the log-seconds of a measurement, hyperparameters integrated out."""
+        at = self.cost.project(points)
+        means = self.cost.mean(at)
+        variance = self.cost.variance(at).mean(axis=0) + means.var(axis=0)
+        offset = self.log_cost_centre + self.prior.log_size(points)
+        return means.mean(axis=0) + offset, variance + self.cost.noise(points).mean(axis=0)
+
+    def _seconds(self, points: Array, t: Array) -> Array:
+        return np.exp(np.minimum(self.log_cost_centre + t + self.prior.log_size(points), _MAX_LOG_SECONDS))
+
+    def predict_loss(self, points: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the standardised loss, hyperparameters integrated out."""
+        at = self.loss.project(points)
+        means = self.loss.mean(at)
+        return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
+
+    def predict_with_nugget(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.
+
+        A measured point keeps most of its measured value (docs/decisions/incumbent.md). This is exact for points
+        measured once or never. With replicates it is approximate: the GP treats residuals as independent noise.
+
+        Args:
+            points: (m, D).
+            counts: (m,) how often each point was measured; 0 for never.
+            averages: (m,) mean of its measurements, standardised; any number where there are none.
+        """
+        fraction = self.prior.spec.nugget_fraction
+        mean, variance = self.predict_loss(points)
+        noise = self.loss.noise(points).mean(axis=0)
+        weight = shrinkage(counts, fraction)
+        # The nugget's variance, given the loss and the measurements, is fraction * (1 - weight) * noise.
+        shrunk = mean + weight * (averages - mean)
+        return shrunk, (1.0 - weight) ** 2 * variance + fraction * (1.0 - weight) * noise
+
+    def losses_one_step_ahead(self) -> tuple[Array, Array]:
+        """Mean and variance (n,) of each standardised loss, noise included, given only those before it.
+
+        The hyperparameter samples are those of this surrogate, which has seen all of them.
+        """
+        means, variances = self.loss.one_step_ahead()
+        return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
+
+    def log_costs_one_step_ahead(self) -> tuple[Array, Array]:
+        """The same for the log-seconds of the timed trials."""
+        means, variances = self.cost.one_step_ahead()
+        offset = self.log_cost_centre + self.prior.log_size(self.cost.points)
+        return means.mean(axis=0) + offset, variances.mean(axis=0) + means.var(axis=0)
+
+    def condition(self, data: Data) -> Surrogate:
+        """The posterior after more trials, with the same hyperparameters and transforms."""
+        losses = data.targets(self.transform)
+        timed = data.timed(self.prior, self.log_cost_centre)
+        costs = data.log_costs(self.prior)[timed] - self.log_cost_centre
+        return replace(
+            self,
+            loss=self.loss.condition(data.points, losses),
+            cost=self.cost.condition(data.points[timed], costs) if timed.any() else self.cost,
+        )
+
+    def condition_pending(self, points: Array) -> Surrogate:
+        """The posterior with these evaluations pending: their variance goes, their mean stays."""
+        return replace(self, loss=self.loss.condition(points)) if len(points) else self
 
 
 def fit(
-    spec: Spec,
+    prior: SurrogatePrior,
     data: Data,
-    walkers: Walkers | None,
+    walkers: HyperparameterSets | None,
     steps: int,
     K: int,
     rng: np.random.Generator,
     *,
-    units: Output | None = None,
-) -> tuple[Surrogate, Walkers, Walkers]:
-    """Both models given all the data: walkers moved by so many steps, K of them kept as samples.
+    units: TargetTransform | None = None,
+) -> tuple[Surrogate, HyperparameterSets, HyperparameterSets]:
+    """Both posteriors given all the data: move the walkers, and keep K of them as hyperparameter samples.
 
     Args:
-        spec: which models.
-        data: what they are given.
+        prior: both GP priors.
+        data: the ended trials.
         walkers: where the last fit ended; None starts from the prior.
-        steps: steps of the ensemble; 0 keeps the walkers where they are.
-        K: how many samples.
-        rng: what moves the walkers and chooses among them.
-        units: the losses' map when the walkers last moved: their hyperparameters are in its units. None for a map
-            fitted to the data, as it is where they move now.
+        steps: MCMC steps; 0 leaves the walkers where they are.
+        K: number of hyperparameter samples.
+        rng: moves the walkers and chooses among them.
+        units: the transform of the loss when the walkers last moved, because their hyperparameters are in its units.
+            None for a transform fitted to the data, as it is where the walkers move now.
 
     Returns:
-        The models, all walkers, and the walkers that are the models' samples.
+        The surrogate, all walkers, and the walkers that are its samples.
     """
-    targets = _targets(spec, data)
+    targets = _targets(prior, data)
     before = (walkers.loss, walkers.cost) if walkers else (None, None)
-    costed, columns = data.points[targets.timed], list(spec.columns)
-    moved = Walkers(
-        _walk(spec.loss_model(), data.points, targets.losses, columns, before[0], steps, rng),
-        _walk(spec.cost_model(), costed, targets.costs, columns, before[1], steps, rng),
+    timed_points, columns = data.points[targets.timed], list(prior.columns.fidelities)
+    moved = HyperparameterSets(
+        _move(prior.loss_gp(), data.points, targets.losses, columns, data.max_mcmc, before[0], steps, rng),
+        _move(prior.cost_gp(), timed_points, targets.costs, columns, data.max_mcmc, before[1], steps, rng),
     )
-    # Of the cost only an average is used: half as many samples do.
-    samples = Walkers(_some(moved.loss, K, rng), _some(moved.cost, max(2, K // 2), rng))
-    return build(spec, data, samples, units), moved, samples
+    samples = HyperparameterSets(_choose(moved.loss, K, rng), _choose(moved.cost, K, rng))
+    return build(prior, data, samples, units), moved, samples
 
 
-def build(spec: Spec, data: Data, samples: Walkers, units: Output | None = None) -> Surrogate:
-    """Both models given all the data and their hyperparameter samples, which are in these units."""
-    targets = _targets(spec, data, units)
+def build(
+    prior: SurrogatePrior, data: Data, samples: HyperparameterSets, units: TargetTransform | None = None
+) -> Surrogate:
+    """Both posteriors given all the data and hyperparameter samples, which are in these units."""
+    targets = _targets(prior, data, units)
     return Surrogate(
-        spec,
-        spec.loss_model().posterior(data.points, targets.losses, samples.loss),
-        spec.cost_model().posterior(data.points[targets.timed], targets.costs, samples.cost),
-        targets.loss_output,
+        prior,
+        prior.loss_gp().posterior(data.points, targets.losses, samples.loss),
+        prior.cost_gp().posterior(data.points[targets.timed], targets.costs, samples.cost),
+        targets.transform,
         targets.log_cost_centre,
     )
 
@@ -336,54 +246,56 @@ def build(spec: Spec, data: Data, samples: Walkers, units: Output | None = None)
 @dataclass(frozen=True)
 class _Targets:
     losses: Array  # (n,) standardised
-    costs: Array  # (m,) centred log-seconds less log-work, of the trials whose time is known
-    timed: BoolArray  # (n,) which these are
-    loss_output: Output
+    costs: Array  # (m,) centred log-seconds minus log-size, of the timed trials
+    timed: BoolArray  # (n,)
+    transform: TargetTransform
     log_cost_centre: float
 
 
-def _targets(spec: Spec, data: Data, units: Output | None = None) -> _Targets:
-    losses, loss_output = data.targets(None, spec.warp)
+def _targets(prior: SurrogatePrior, data: Data, units: TargetTransform | None = None) -> _Targets:
+    transform = data.fit_transform(prior.spec.transform)
     if units is not None:
-        losses, loss_output = data.targets(loss_output.in_units_of(units))
-    timed = data.timed(spec)
-    costs = data.log_costs(spec)[timed]
+        transform = transform.in_units_of(units)
+    timed = data.timed(prior)
+    costs = data.log_costs(prior)[timed]
     centre = float(costs.mean()) if len(costs) else 0.0
-    return _Targets(losses, costs - centre, timed, loss_output, centre)
+    return _Targets(data.targets(transform), costs - centre, timed, transform, centre)
 
 
-def _walk(
-    model: Model,
+def _move(
+    gp: GaussianProcess,
     points: Array,
     y: Array,
     columns: list[int],
+    limit: int,
     walkers: Array | None,
     steps: int,
     rng: np.random.Generator,
 ) -> Array:
+    """The walkers (W, p) after so many MCMC steps; the first ones if there are none yet."""
     if walkers is not None and steps <= 0:
         return walkers
-    if len(y) > ENOUGH:
-        chosen = _enough(points[:, columns], rng)
+    if len(y) > limit:
+        chosen = _mcmc_trials(points[:, columns], limit, rng)
         points, y = points[chosen], y[chosen]
-    log_density = model.log_density(points, y)
+    log_density = gp.log_density(points, y)
     if walkers is None:
-        count = mcmc.walkers_for(len(model.priors))
-        walkers = mcmc.start(log_density, model.priors, count, rng, tries=10 if steps > 0 else 2)
+        count, draws = mcmc.n_walkers(len(gp.priors)), 10 if steps > 0 else 2
+        walkers = mcmc.initialize(log_density, gp.priors, count, rng, draws_per_walker=draws)
     if steps <= 0:
         return walkers
     best = walkers[int(np.argmax(log_density(walkers)))]
-    mode = mcmc.climb(log_density, model.priors, best, 2 * steps)
-    walkers = mcmc.gather(log_density, model.priors, walkers, mode, rng)
+    mode = mcmc.find_mode(log_density, gp.priors, best, 2 * steps)
+    walkers = mcmc.reinitialize(log_density, gp.priors, walkers, mode, rng)
     return mcmc.sample(log_density, walkers, steps, rng)
 
 
-def _enough(u: Array, rng: np.random.Generator) -> IntArray:
-    """The trials (m,) that hyperparameters are fitted to: at least half the largest, which are few, then any."""
-    largest = np.lexsort((rng.random(len(u)), -u.sum(axis=1)))[: ENOUGH // 2]
+def _mcmc_trials(u: Array, limit: int, rng: np.random.Generator) -> IntArray:
+    """The trials (m,) that MCMC uses: half are those at the largest sizes, which are few, half are random."""
+    largest = np.lexsort((rng.random(len(u)), -u.sum(axis=1)))[: limit // 2]
     others = np.setdiff1d(np.arange(len(u)), largest)
-    return np.concatenate([largest, rng.choice(others, ENOUGH - len(largest), replace=False)])
+    return np.concatenate([largest, rng.choice(others, limit - len(largest), replace=False)])
 
 
-def _some(walkers: Array, K: int, rng: np.random.Generator) -> Array:
+def _choose(walkers: Array, K: int, rng: np.random.Generator) -> Array:
     return walkers[rng.choice(len(walkers), min(K, len(walkers)), replace=False)]

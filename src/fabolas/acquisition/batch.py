@@ -1,13 +1,13 @@
-"""Several evaluations decided on at once: each the most informative for its price, given those before it.
+"""A batch of evaluations: each has the most information per cost, given those before it.
 
-The information that outcomes y_1 .. y_b give together about which representer is lowest is, with the outcomes taken
-as jointly Gaussian given each label r,
+Take the outcomes y_1 .. y_b as jointly Gaussian given each label r ("representer r is lowest"). Together they give
+the information
 
     I(y_1 .. y_b) = 1/2 log det C - 1/2 sum_r p_r log det C_r,
 
-C their covariance and C_r the one given that r is lowest. By the chain rule, what y_i adds to those already chosen
-is 1/2 log d_i - 1/2 sum_r p_r log d_ri, the d being variances of y_i given the chosen ones: the pivots of a
-Cholesky factorisation of C and of every C_r, which goes on by one column for each choice.
+where C is their covariance and C_r the covariance given r. By the chain rule y_i adds
+1/2 log d_i - 1/2 sum_r p_r log d_ri to those already chosen, where the d are the variances of y_i given the chosen
+ones. They are the pivots of Cholesky factorisations of C and of every C_r, which grow by one column per choice.
 """
 
 from __future__ import annotations
@@ -15,67 +15,68 @@ from __future__ import annotations
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
-from fabolas.acquisition.entropy import Draws, Representers
+from fabolas.acquisition.entropy import PosteriorSamples
+from fabolas.acquisition.representers import Representers
 
-_LEAST = 1e-9  # variances are of standardised outcomes
+_MIN_VARIANCE = 1e-9  # of standardised outcomes
 
 
-def greedy(
+def greedy_batch(
     representers: Representers,
-    draws: Draws,
+    samples: PosteriorSamples,
     points: Array,
-    price: Array,
+    divisor: Array,
     allowed: BoolArray,
     *,
     first: int,
     count: int,
 ) -> IntArray:
-    """Indices of up to `count` of the points (M, D), each the best for its price after those before it.
+    """Indices of up to `count` of the points (M, D), each the best per cost given those before it.
 
     Args:
-        representers: where p_min lives.
-        draws: joint samples of these.
+        representers: where p_min is represented.
+        samples: joint samples of the representers.
         points: (M, D) to choose from.
-        price: (M,) what information is divided by.
+        divisor: (M,) what information is divided by.
         allowed: (M,) which points may be chosen.
-        first: the index that comes first in any case.
+        first: the index of the first choice.
         count: how many.
     """
-    outcomes = Outcomes.of(representers, draws, points)
+    outcomes = Outcomes.at_points(representers, samples, points)
     chosen = [first]
     while len(chosen) < min(count, int(allowed.sum())):
         outcomes.choose(chosen[-1])
-        worth = np.where(allowed, outcomes.information.mean(axis=0) / price, -np.inf)
+        worth = np.where(allowed, outcomes.information.mean(axis=0) / divisor, -np.inf)
         worth[chosen] = -np.inf
         chosen.append(int(np.argmax(worth)))
     return np.array(chosen)
 
 
 class Outcomes:
-    """The standardised outcomes of M possible evaluations, as Gaussians overall and given each label.
+    """The standardised outcomes of M possible evaluations, as Gaussians given each label and overall.
 
-    The first R of the R + 1 covariances are given the labels, the last one is overall. `choose` conditions all of
-    them on one outcome.
+    The first R of the R + 1 covariances are given the labels, the last one is unconditional. `choose` conditions all
+    of them on one outcome.
     """
 
-    def __init__(self, e: Array, explained: Array, total: Array, draws: Draws) -> None:
+    def __init__(self, e: Array, explained: Array, total: Array, samples: PosteriorSamples) -> None:
         """e (K, M, S) the outcomes' explained parts in the samples; explained, total (K, M, M) correlations."""
-        R = draws.Z.shape[1]
+        R = samples.Z.shape[1]
         self._e = e
         self._explained, self._unexplained, self._total = explained, total - explained, total
-        self._lowest_is = np.eye(R)[draws.labels]  # (K, S, R)
-        self._count = self._lowest_is.sum(axis=1)  # (K, R)
-        self._sum = e @ self._lowest_is  # (K, M, R)
+        self._is_lowest = np.eye(R)[samples.labels]  # (K, S, R)
+        self._count = self._is_lowest.sum(axis=1)  # (K, R)
+        self._sum = e @ self._is_lowest  # (K, M, R)
         self._share = self._count / e.shape[2]
         self._columns: list[Array] = []  # (K, M, R + 1) each, of the Cholesky factors
         self.variance = np.concatenate(  # (K, M, R + 1) given the chosen outcomes
-            [self._within((e * e) @ self._lowest_is, self._sum**2, _diagonal(explained)), _diagonal(total)],
+            [self._within((e * e) @ self._is_lowest, self._sum**2, _diagonal(explained)), _diagonal(total)],
             axis=2,
         )
         self.variance[..., :R] += np.maximum(_diagonal(self._unexplained), 0.0)
 
     @classmethod
-    def of(cls, representers: Representers, draws: Draws, points: Array) -> Outcomes:
+    def at_points(cls, representers: Representers, samples: PosteriorSamples, points: Array) -> Outcomes:
         """The outcomes at the points (M, D)."""
         loss = representers.posterior
         _, a = representers.influence(points)
@@ -83,29 +84,29 @@ class Outcomes:
         sd = np.sqrt(loss.variance(at) + loss.noise(points))
         total = loss.covariance(at, at) / (sd[:, :, None] * sd[:, None, :])
         i = np.arange(len(points))
-        total[:, i, i] = 1.0  # the noise is an evaluation's own
-        return cls(a @ draws.Z.T, a @ np.swapaxes(a, 1, 2), total, draws)
+        total[:, i, i] = 1.0  # each evaluation has its own noise
+        return cls(a @ samples.Z.T, a @ np.swapaxes(a, 1, 2), total, samples)
 
     @property
     def information(self) -> Array:
-        """(K, M) nats that each outcome adds to the chosen ones."""
-        logarithm = np.log(np.maximum(self.variance, _LEAST))
+        """(K, M) nats that each outcome adds to those of the chosen ones."""
+        logarithm = np.log(np.maximum(self.variance, _MIN_VARIANCE))
         return np.asarray(
             0.5 * logarithm[..., -1] - 0.5 * (logarithm[..., :-1] @ self._share[..., None])[..., 0]
         )
 
     def choose(self, j: int) -> None:
         """Condition on the outcome of point j, whatever it will be."""
-        products = (self._e * self._e[:, j : j + 1]) @ self._lowest_is
+        products = (self._e * self._e[:, j : j + 1]) @ self._is_lowest
         given = self._within(products, self._sum * self._sum[:, j : j + 1], self._explained[:, :, j, None])
         covariance = np.concatenate(
             [given + self._unexplained[:, :, j, None], self._total[:, :, j, None]], axis=2
         )
         for column in self._columns:
             covariance -= column * column[:, j : j + 1]
-        column = covariance / np.sqrt(np.maximum(self.variance[:, j : j + 1], _LEAST))
-        # No outcome explains more of another than there is (Cauchy-Schwarz), whatever rounding makes of a pivot
-        # of nearly nothing.
+        column = covariance / np.sqrt(np.maximum(self.variance[:, j : j + 1], _MIN_VARIANCE))
+        # Cauchy-Schwarz: no outcome explains more of another than its variance, whatever rounding does to a tiny
+        # pivot.
         most = np.sqrt(np.maximum(self.variance, 0.0))
         column = np.clip(column, -most, most)
         self._columns.append(column)

@@ -1,4 +1,4 @@
-"""Expected improvement, and its logarithm where the number itself is long since zero.
+"""Expected improvement, and its logarithm, which stays exact where the number itself underflows.
 
 For minimisation: EI = E[max(best - f, 0)], f ~ N(mean, s^2), is s (phi(z) + z Phi(z)), z = (best - mean) / s.
 """
@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from fabolas._types import Array
-from fabolas.acquisition.tails import moments
+from fabolas.acquisition.truncated_normal import moments
 
-_DEEPEST = -1e30  # further out log phi is all there is
-_TAIL = -1.0  # below it the two terms of EI cancel
+_MIN_Z = -1e30  # below it log phi alone determines log EI
+_TAIL_Z = -1.0  # below it the two terms of EI cancel
 
 
 def expected_improvement(mean: Array, variance: Array, best: Array | float) -> Array:
-    """How far below `best` a normal value is expected to fall; max(best - mean, 0) where it has no variance.
+    """E[max(best - f, 0)] for normal f; max(best - mean, 0) where there is no variance.
 
     Args:
         mean: (..., m).
@@ -32,7 +32,7 @@ def expected_improvement(mean: Array, variance: Array, best: Array | float) -> A
 
 
 def log_expected_improvement(mean: Array, variance: Array, best: Array | float) -> Array:
-    """log EI to full relative precision as far as z^2 is a number: -5e7 at z = -1e4, where EI itself is zero.
+    """log EI to full relative precision: -5e7 at z = -1e4, where EI itself underflows to zero.
 
     Without variance it is log(best - mean), and -inf where there is nothing to gain. Arguments as for
     `expected_improvement`.
@@ -50,7 +50,7 @@ def _standardised(mean: Array, variance: Array, best: Array | float) -> tuple[Ar
         raise ValueError(f"expected variances >= 0, got {np.min(variance):.3g}; clip rounding errors before")
     s = np.sqrt(variance)
     known = s == 0.0
-    with np.errstate(over="ignore"):  # a z beyond all numbers is an EI of zero, or of best - mean
+    with np.errstate(over="ignore"):  # an infinite z means an EI of zero, or of best - mean
         z = np.divide(ahead, s, out=np.zeros(s.shape), where=~known)
     return z, s, ahead, known
 
@@ -59,12 +59,12 @@ def _log_standard(z: Array) -> Array:
     """log(phi(z) + z Phi(z)).
 
     In the tail it is phi(z) (1 - x / h) with x = -z and the hazard h = phi / Phi; h - x is known to full
-    precision (see `tails`), so that log phi(z) + log((h - x) / h) has no cancellation.
+    precision (see `truncated_normal`), so that log phi(z) + log((h - x) / h) has no cancellation.
     """
-    body = np.maximum(z, _TAIL)
+    body = np.maximum(z, _TAIL_Z)
     with np.errstate(over="ignore"):
         log_phi = -0.5 * (z**2 + np.log(2.0 * np.pi))
         plain = np.log(np.exp(-0.5 * (body**2 + np.log(2.0 * np.pi))) + body * ndtr(body))
-    h, excess, _ = moments(np.clip(np.atleast_1d(z), _DEEPEST, _TAIL))
+    h, excess, _ = moments(np.clip(np.atleast_1d(z), _MIN_Z, _TAIL_Z))
     tail = log_phi + (np.log(excess) - np.log(h)).reshape(np.shape(z))
-    return np.asarray(np.where(z < _TAIL, tail, plain))
+    return np.asarray(np.where(z < _TAIL_Z, tail, plain))

@@ -1,43 +1,64 @@
-"""Where p_min is represented: points at the target fidelity that could be the best."""
+"""Representers: the points at the target fidelity on which p_min is represented."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from fabolas._types import Array
 from fabolas.acquisition.improvement import log_expected_improvement
-from fabolas.gp.process import Posterior, cholesky
+from fabolas.gp.regression import Posterior, Projection, cholesky
+
+JITTER = 1e-6  # relative to the largest variance: a thousandth of a standard deviation
+
+# Posterior of the loss, pool (m, D) at the target, best mean (K,) to improve on, R, rng -> R points (R, D)
+ChooseRepresenters = Callable[[Posterior, Array, Array, int, np.random.Generator], Array]
 
 
-def neighbourhood(
-    centres: Array, n: int, scales: tuple[float, ...], choices: tuple[int, ...], rng: np.random.Generator
+@dataclass(frozen=True)
+class Representers:
+    """R points at the target, with all that does not depend on the candidate."""
+
+    posterior: Posterior
+    at: Projection  # R points
+    mean: Array  # (K, R)
+    factor: Array  # (K, R, R) lower Cholesky factor of their covariance
+
+    @classmethod
+    def at_points(cls, posterior: Posterior, points: Array) -> Representers:
+        """The representers at these points (R, D)."""
+        at = posterior.project(points)
+        covariance = posterior.covariance(at, at)
+        # Representers close to each other have a nearly singular covariance, and its inverse amplifies rounding.
+        diagonal = np.arange(len(points))
+        scale = covariance[:, diagonal, diagonal].max(axis=1, keepdims=True)
+        covariance[:, diagonal, diagonal] += JITTER * scale
+        return cls(posterior, at, posterior.mean(at), cholesky(covariance))
+
+    def influence(self, points: Array) -> tuple[Array, Array]:
+        """What an observation at each of M points says about the representers.
+
+        Returns:
+            b (K, M, R): cov(f_R, y) / sd(y).
+            a (K, M, R): the same in whitened coordinates, factor^-1 b; 1 - |a|^2 is the part of the outcome's
+                variance that the representers do not explain.
+        """
+        at = self.posterior.project(points)
+        sd = np.sqrt(self.posterior.variance(at) + self.posterior.noise(points))
+        b = np.swapaxes(self.posterior.covariance(self.at, at), 1, 2) / sd[:, :, None]
+        a = np.linalg.solve(self.factor, np.swapaxes(b, 1, 2))
+        return b, np.swapaxes(a, 1, 2)
+
+
+def thompson_representers(
+    posterior: Posterior, pool: Array, best: Array, R: int, rng: np.random.Generator
 ) -> Array:
-    """n points (n, d) around the centres: each a Gaussian step, reflected at the walls of the cube.
+    """R different points of the pool: those that are lowest in joint samples of the posterior.
 
-    Half of them move in one coordinate only: in many dimensions a step in all of them at once is a long way.
-    A categorical coordinate (one with `choices`) has no near and far: a step there draws a category anew, as the
-    only coordinate that moves or else one time in five.
-    """
-    d = centres.shape[1]
-    steps = rng.normal(size=(n, d)) * rng.choice(scales, size=(n, 1))
-    single = rng.random(n) < 0.5
-    steps[single] *= np.eye(d)[rng.integers(d, size=single.sum())]
-    base = centres[rng.integers(len(centres), size=n)]
-    folded = np.abs(np.mod(base + steps, 2.0))
-    inside: Array = np.where(folded > 1.0, 2.0 - folded, folded)
-    categorical = np.array(choices) > 0
-    anew = (steps != 0.0) & (single[:, None] | (rng.random((n, d)) < 0.2))
-    return np.where(categorical, np.where(anew, rng.random((n, d)), base), inside)
-
-
-def thompson(posterior: Posterior, pool: Array, R: int, rng: np.random.Generator) -> Array:
-    """R distinct points of the pool, those that are lowest in joint samples of the posterior.
-
-    Each hyperparameter sample draws as many functions over the pool; a function's lowest point enters first,
-    then the second lowest of each, until R are found.
-
-    Args:
-        pool: (m, D) points at the target fidelity.
+    Each hyperparameter sample draws ceil(R / K) functions over the pool. The lowest point of each function enters
+    first, then the second lowest of each, until R points are found. `best` is not used.
     """
     K = len(posterior.theta)
     at = posterior.project(pool)
@@ -51,15 +72,35 @@ def thompson(posterior: Posterior, pool: Array, R: int, rng: np.random.Generator
     return pool[order[np.sort(first)[:R]]]
 
 
-def by_log_improvement(
+def improvement_representers(
     posterior: Posterior, pool: Array, best: Array, R: int, rng: np.random.Generator
 ) -> Array:
-    """R distinct points of the pool, drawn in proportion to expected improvement over `best` (K,).
+    """R different points of the pool, drawn in proportion to expected improvement over `best` (K,).
 
-    The paper draws representers by MCMC from EI; over a pool the draw is exact, without a chain.
-    Gumbel noise added to the log-weights and the R largest kept is a draw without replacement.
+    The paper draws representers by MCMC from EI. Over a pool the draw is exact: Gumbel noise is added to the
+    log-weights, and the R largest are a draw without replacement.
     """
     at = posterior.project(pool)
     log_ei = log_expected_improvement(posterior.mean(at), posterior.variance(at), best[:, None])
     weights = np.logaddexp.reduce(log_ei, axis=0)
     return pool[np.argsort(-(weights + rng.gumbel(size=len(pool))), kind="stable")[:R]]
+
+
+def neighbourhood(
+    centres: Array, n: int, scales: tuple[float, ...], n_choices: tuple[int, ...], rng: np.random.Generator
+) -> Array:
+    """n points (n, d) around the centres: Gaussian steps, reflected at the walls of the cube.
+
+    Half of the points move in one coordinate only: in many dimensions a step in all of them is a long way. A step in
+    a categorical coordinate draws a category anew, always if it is the only one that moves, else one time in five.
+    """
+    d = centres.shape[1]
+    steps = rng.normal(size=(n, d)) * rng.choice(scales, size=(n, 1))
+    single = rng.random(n) < 0.5
+    steps[single] *= np.eye(d)[rng.integers(d, size=single.sum())]
+    base = centres[rng.integers(len(centres), size=n)]
+    folded = np.abs(np.mod(base + steps, 2.0))
+    inside: Array = np.where(folded > 1.0, 2.0 - folded, folded)
+    categorical = np.array(n_choices) > 0
+    redrawn = (steps != 0.0) & (single[:, None] | (rng.random((n, d)) < 0.2))
+    return np.where(categorical, np.where(redrawn, rng.random((n, d)), base), inside)

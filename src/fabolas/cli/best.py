@@ -1,55 +1,71 @@
-"""``fabolas best``: the answer of a study's file."""
+"""``fabolas best``: print the answer of a study."""
 
 import argparse
-import json
-import sys
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from fabolas.cli.answer import answer
-from fabolas.cli.errors import told
-from fabolas.cli.output import show
-from fabolas.history import Incumbent
-from fabolas.reader import StudyFile, read
+from fabolas.cli.errors import NO_ANSWER, as_user_error, message
+from fabolas.cli.output import answer, show, show_json
+from fabolas.study import LoadedStudy, load
+from fabolas.trials import Incumbent, Trial
 
 
 def best(options: argparse.Namespace) -> int:
-    """Print the best configuration; exit code 1 if there is none yet."""
-    with told(ValueError):
-        study = read(options.study)
-    incumbent = answer_of(study)
+    """Print the best configuration; the exit code is 1 if there is none yet."""
+    study = load_study(options.study)
+    incumbent = incumbent_of(study)
     if incumbent is None:
-        print(f"fabolas: {none_yet(study)}", file=sys.stderr)
-        return 1
+        message(_why_no_answer(study))
+        return NO_ANSWER
     if options.json:
-        print(json.dumps(as_json(study, incumbent), indent=2))
+        show_json(incumbent_as_json(study.trials, incumbent))
     else:
-        show(answer(incumbent, study.trials))
+        show(answer(incumbent, study))
     return 0
 
 
-def answer_of(study: StudyFile) -> Incumbent | None:
-    """What the study recommends."""
-    with told(ValueError):
+def load_study(path: str) -> LoadedStudy:
+    """Read a study; a warning, for example that its last trials may be missing, is shown as a message.
+
+    Raises:
+        UserError: If it cannot be read.
+    """
+    with as_user_error(ValueError), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        study = load(path)
+    for warning in caught:
+        message(warning.message)
+    return study
+
+
+def incumbent_of(study: LoadedStudy) -> Incumbent | None:
+    """Return the configuration that the study recommends; None if there is none yet.
+
+    Raises:
+        UserError: If the study has a strategy that cannot be constructed from the file.
+    """
+    with as_user_error(ValueError):
         return study.incumbent()
 
 
-def none_yet(study: StudyFile) -> str:
-    """Why there is no answer."""
+def _why_no_answer(study: LoadedStudy) -> str:
     if study.history.complete.any():
-        return f"{study.path.name} has no answer yet: nothing that its strategy would recommend has run"
-    return f"{study.path.name} has no answer yet: of {len(study.trials)} trials none completed"
+        return f"{study.file.path.name} has no answer yet: its strategy recommends none of the evaluated configurations"
+    return f"{study.file.path.name} has no answer yet: of {len(study.trials)} trials none completed"
 
 
-def as_json(study: StudyFile, incumbent: Incumbent) -> dict[str, Any]:
-    """The answer in the types of JSON; the keys are described in docs/cli.md."""
-    known = {trial.id: trial for trial in study.trials}
-    own = [known[number] for number in incumbent.trial_ids]
+def incumbent_as_json(trials: Sequence[Trial], incumbent: Incumbent) -> dict[str, Any]:
+    """Return the answer in the types of JSON; docs/howto/command-line.md describes the keys."""
+    by_id = {trial.id: trial for trial in trials}
+    own = [by_id[trial_id] for trial_id in incumbent.trial_ids]
     return {
         "config": incumbent.config,
         "predicted_loss": incumbent.loss,
         "predicted_std": incumbent.std,
         "verified": incumbent.verified,
-        "evaluations": [
+        "preliminary": incumbent.preliminary,
+        "trials": [
             {"id": trial.id, "fidelity": trial.fidelity, "loss": trial.loss, "cost": trial.cost}
             for trial in own
         ],

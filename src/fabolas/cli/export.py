@@ -1,65 +1,76 @@
-"""``fabolas export``: the trials of a study's file as a table."""
+"""``fabolas export``: write the trials of a study to a table."""
 
 import argparse
 import csv
 import io
 import json
 import math
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fabolas.cli.errors import UserError, told
-from fabolas.history import Trial
-from fabolas.progress.snapshot import last_line
-from fabolas.reader import StudyFile, read
-from fabolas.result import row_of
-from fabolas.storage import SQLITE
+from fabolas.cli.best import load_study
+from fabolas.cli.errors import UserError
+from fabolas.display import error_summary, safe_csv_cell, safe_text
+from fabolas.storage import SQLITE_MAGIC
+from fabolas.study import LoadedStudy
+from fabolas.study.table import columns_of, row_of
+from fabolas.trials import Trial
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a row for every ended trial, in order of ending."""
+    """Write one row for each ended trial, in the order in which they ended."""
     target = Path(options.table)
     if target.suffix not in (".csv", ".json"):
-        raise UserError(f"the table must be a .csv or a .json file, got {target.name}; choose one of them")
-    with told(ValueError):
-        study = read(options.study)
-    _refuse_a_database(target, study)
-    rows = [_finite(_row(study, trial)) for trial in study.trials]
-    table = _as_json(rows) if target.suffix == ".json" else _as_csv(_columns(study), rows)
+        raise UserError(
+            f"the table must be a .csv or a .json file, got {target.name}; choose one of the two endings"
+        )
+    study = load_study(options.study)
+    _refuse_to_replace(target, study)
+    rows = [_without_nan(_row(trial)) for trial in study.trials]
+    table = (
+        _as_json(rows) if target.suffix == ".json" else _as_csv(columns_of(study.space, study.trials), rows)
+    )
     _write(target, table)
-    print(f"{len(rows)} {'trial' if len(rows) == 1 else 'trials'} written to {target}")
+    print(f"{len(rows)} {'trial' if len(rows) == 1 else 'trials'} written to {safe_text(target)}")
     return 0
 
 
-def _refuse_a_database(target: Path, study: StudyFile) -> None:
-    """A table may take the place of a table, never of a study: this one, or any other."""
+def _refuse_to_replace(target: Path, study: LoadedStudy) -> None:
+    """Raise UserError if the table would replace a study, another database, or something that is not a file."""
+    if target.exists() and not target.is_file():
+        raise UserError(
+            f"the table must be a file, got {target}, which is something else; choose another file"
+        )
     if target.is_file():
-        with _writable(target), target.open("rb") as file:
-            is_database = file.read(len(SQLITE)) == SQLITE
-        if is_database or target.samefile(study.path):
+        with _os_error_as_user_error(target), target.open("rb") as file:
+            is_database = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+        if is_database or target.samefile(study.file.path):
             raise UserError(
-                f"the table must be a file of its own, got {target}, which is a database and was left as it is; "
+                f"the table must not replace a database, got {target}, which is one and was left as it is; "
                 "choose another file"
             )
 
 
 def _write(target: Path, table: str) -> None:
-    """The whole table or nothing: what was there stays until the new one is complete."""
-    place = target.resolve()  # a link stays one
-    draft = place.with_name(place.name + "-fabolas-new")
-    with _writable(target):
+    """Replace the file when the new table is complete, so that there is always one complete table."""
+    path = target.resolve()  # replace the file that a symbolic link points to, not the link
+    draft = path.with_name(f"{path.name}-{secrets.token_hex(4)}")
+    with _os_error_as_user_error(target):
         try:
-            draft.write_text(table, encoding="utf-8", newline="")
-            draft.replace(place)
+            # Mode "x" fails if the file exists, also as a link.
+            with draft.open("x", encoding="utf-8", newline="") as file:
+                file.write(table)
+            draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
 
 
 @contextmanager
-def _writable(target: Path) -> Iterator[None]:
+def _os_error_as_user_error(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -72,47 +83,34 @@ def _as_json(rows: list[dict[str, Any]]) -> str:
 
 def _as_csv(columns: list[str], rows: list[dict[str, Any]]) -> str:
     table = io.StringIO(newline="")
-    writer = csv.DictWriter(table, columns)
-    writer.writeheader()
-    # Text stays text; what has parts is written as JSON.
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer = csv.writer(table)
+    writer.writerow(map(safe_csv_cell, columns))
+    writer.writerows([_csv_cell(row.get(name)) for name in columns] for row in rows)
     return table.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value, allow_nan=False) if isinstance(value, dict | list) else value
+def _csv_cell(value: Any) -> Any:
+    """Return text and numbers as they are, but never as a formula; dicts and lists as JSON."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, allow_nan=False)
+    return safe_csv_cell(value)
 
 
-def _finite(value: Any) -> Any:
-    """The value with null for a number that JSON does not have: NaN and the infinities."""
+def _without_nan(value: Any) -> Any:
+    """Return the value with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
+        return {name: _without_nan(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
+        return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _row(study: StudyFile, trial: Trial) -> dict[str, Any]:
-    """The names are those of ``Result.to_frame``, and two more; the error is its last line and comes last."""
-    row, started = row_of(trial), study.started.get(trial.id)
-    del row["error"]
-    return {
-        **row,
-        "started": None if started is None else _utc(started),
-        "info": trial.info,
-        "error": last_line(trial.error) or None,
-    }
+def _row(trial: Trial) -> dict[str, Any]:
+    """Return the row of ``to_frame`` with times as text, and with one line of the error."""
+    row = row_of(trial)
+    times = {name: None if row[name] is None else _utc(row[name]) for name in ("started", "ended")}
+    return {**row, **times, "error": error_summary(trial.error) or None}
 
 
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _columns(study: StudyFile) -> list[str]:
-    space = study.space.describe()
-    return [
-        *("id", "status", "loss", "cost"),
-        *(f"fidelity_{entry['name']}" for entry in space["fidelities"]),
-        *(f"config_{entry['name']}" for entry in space["parameters"]),
-        *("thinking", "effort", "predicted_cost", "origin", "started", "info", "error"),
-    ]

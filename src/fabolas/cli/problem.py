@@ -1,4 +1,4 @@
-"""Reads the user's problem file."""
+"""Loads the problem file of the user."""
 
 import importlib
 import inspect
@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fabolas.api import minimize
 from fabolas.cli.errors import UserError
-from fabolas.run import minimize
 
-_OWN = frozenset(inspect.signature(minimize).parameters)  # what the run takes itself
+_ARGUMENTS_OF_MINIMIZE = frozenset(inspect.signature(minimize).parameters)
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Problem:
 
     Attributes:
         objective: The function to minimise.
-        space: What to search.
-        fidelities: The fidelities, None for none.
-        settings: Further arguments of ``minimize`` that the file states.
+        space: The space to search.
+        fidelities: The fidelities; None for none.
+        settings: Further arguments for ``minimize``.
     """
 
     objective: Any
@@ -33,27 +33,28 @@ class Problem:
 
 
 def load(path: Path) -> Problem:
-    """The problem in a file; whether it makes sense is for ``minimize`` to say.
+    """Load the problem of a file. ``minimize`` checks its contents later.
 
     Raises:
-        UserError: If there is no such file, it cannot be loaded, or it does not define a problem.
+        UserError: If the file does not exist, cannot be loaded, or does not define a problem.
     """
     module = _import(path)
     for name in ("space", "objective"):
         if not hasattr(module, name):
             raise UserError(
-                f"{path} must define `space` and `objective`, and has no `{name}`; see `fabolas run --help`"
+                f"{path} must define `space` and `objective`, but has no `{name}`; see `fabolas run --help`"
             )
     settings = _options(path, getattr(module, "options", {}))
-    if hasattr(module, "strategy"):
-        settings = settings | {"strategy": module.strategy}
+    for name in ("strategy", "direction", "initial"):
+        if hasattr(module, name):
+            settings = settings | {name: getattr(module, name)}
     if hasattr(module, "data") and _takes_data(module.objective):
         settings = settings | {"data": module.data}
     return Problem(module.objective, module.space, getattr(module, "fidelities", None), settings)
 
 
 def _options(path: Path, options: Any) -> dict[str, Any]:
-    """The options for the strategy; whether it has them is for the strategy to say."""
+    """Return the options of the strategy. The strategy checks later whether it has them."""
     if not isinstance(options, dict):
         raise UserError(
             f"`options` of {path} must be a dict of the strategy's options, got {options!r}; "
@@ -61,27 +62,29 @@ def _options(path: Path, options: Any) -> dict[str, Any]:
         )
     for name in options:
         if not isinstance(name, str):
-            raise UserError(f"`options` of {path} must have names as keys, got {name!r}; write {str(name)!r}")
-        if name in _OWN:
             raise UserError(
-                f"`options` of {path} must be options of the strategy, got {name!r}, which is none; "
-                "see `fabolas run --help` for what the run itself takes"
+                f"`options` of {path} must have strings as keys, got {name!r}; write {str(name)!r}"
+            )
+        if name in _ARGUMENTS_OF_MINIMIZE:
+            raise UserError(
+                f"`options` of {path} must be options of the strategy, got {name!r}, which is not one; "
+                "`fabolas run --help` lists the options of the run"
             )
     return options
 
 
 def _takes_data(objective: Any) -> bool:
-    """Whether the objective asks for the data; else a `data` in the file is the file's own affair."""
+    """Return whether the objective has an argument ``data``. If it has none, it does not get `data`."""
     try:
         return "data" in inspect.signature(objective).parameters
     except (TypeError, ValueError):
-        return False  # not a function, which minimize will say, or one without a signature
+        return False  # minimize says if it is not a function; some functions have no signature
 
 
 def _import(path: Path) -> ModuleType:
-    """Load the file as the module that its directory's programs would import.
+    """Import the file as a module from its own directory.
 
-    Under its own name and from its own directory it is found again by the processes that run the trials.
+    The worker processes can then import it under the same name.
     """
     path = path.expanduser().resolve()
     if not path.is_file():
@@ -93,16 +96,16 @@ def _import(path: Path) -> ModuleType:
     try:
         module = importlib.import_module(path.stem)
     except (Exception, SystemExit) as error:
-        raise UserError(f"{path.name} could not be loaded:\n{_their_traceback(error, path)}") from error
+        raise UserError(f"{path.name} could not be loaded:\n{_user_traceback(error, path)}") from error
     if Path(getattr(module, "__file__", None) or "").resolve() != path:
         raise UserError(
-            f"{path.name} has the name of a module that Python has already, {module!r}; rename the file"
+            f"{path.name} has the name of a module that Python already has, {module!r}; rename the file"
         )
     return module
 
 
-def _their_traceback(error: BaseException, path: Path) -> str:
-    """The traceback from the user's file on; a syntax error there has none but names its line itself."""
+def _user_traceback(error: BaseException, path: Path) -> str:
+    """Return the traceback without the frames before the user's file. A syntax error names its line itself."""
     frame = error.__traceback__
     while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path:
         frame = frame.tb_next

@@ -1,63 +1,75 @@
-"""``fabolas run``: minimise the problem of a file."""
+"""``fabolas run``: minimise the objective of a problem file."""
 
 import argparse
 import re
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from fabolas.cli.answer import answer
-from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, UNWRITABLE, UserError
-from fabolas.cli.output import show
+from fabolas.api import NoAnswerError, Result, minimize
+from fabolas.cli.dashboard import dashboard_of_run
+from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, NO_ANSWER, UNWRITABLE, UserError, as_user_error, message
+from fabolas.cli.output import answer, show
 from fabolas.cli.problem import Problem, load
-from fabolas.result import Result
-from fabolas.run import minimize
+from fabolas.display import safe_text
 from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, UnwritableError
 
-# What minimize calls it -> what the command line calls it.
-_ARGUMENTS = {
-    "time_budget": "budget",
-    "max_trials": "max_trials",
-    "workers": "workers",
-    "strategy": "strategy",
-    "seed": "seed",
-    "trial_timeout": "timeout",
-    "trial_memory": "memory",
-}
+# Options of the command line that are arguments of minimize, with the same names.
+_ARGUMENTS = (
+    "time_budget",
+    "max_trials",
+    "workers",
+    "strategy",
+    "seed",
+    "trial_timeout",
+    "trial_memory",
+    "verify",
+)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run until the budget is used up, print the answer; returns the exit code."""
-    if options.budget is None and options.max_trials is None:
-        raise UserError("a run needs an end, got none; give --budget 30m or --max-trials 100, or both")
+    """Run until the budget is used up, print the answer, and return the exit code."""
+    if options.time_budget is None and options.max_trials is None:
+        raise UserError("a run needs a budget, got none; give --time-budget 30m or --max-trials 100, or both")
     problem = load(Path(options.problem))
-    given = {name: getattr(options, word) for name, word in _ARGUMENTS.items()}
+    given = {name: getattr(options, name) for name in _ARGUMENTS}
     settings = problem.settings | {name: value for name, value in given.items() if value is not None}
-    storage = _WatchedMemory() if options.storage is None else _WatchedFile(options.storage)
+    with as_user_error(ValueError):
+        storage = _MemoryStorage() if options.storage is None else _FileStorage(options.storage)
+    with dashboard_of_run(options.storage) if options.dashboard else nullcontext():
+        return _run(problem, storage, options, settings)
+
+
+def _run(
+    problem: Problem,
+    storage: "_FileStorage | _MemoryStorage",
+    options: argparse.Namespace,
+    settings: dict[str, Any],
+) -> int:
     try:
         result = _minimize(problem, storage, progress=not options.quiet, **settings)
     except UnwritableError as error:
-        kept = f"what was recorded stays, and `fabolas best {options.storage}` shows its answer"
-        print(f"fabolas: {error}; {kept}", file=sys.stderr)
+        message(f"{error}; `fabolas best {options.storage}` shows the answer of the trials that were written")
         return UNWRITABLE
-    except RuntimeError as error:
-        print(f"fabolas: {error}", file=sys.stderr)
-        return 1
+    except NoAnswerError as error:
+        message(error)
+        return NO_ANSWER
     if result.given_up is not None:
-        print(f"fabolas: {result.given_up}", file=sys.stderr)
+        message(result.given_up)
     if not options.quiet:
-        print(file=sys.stderr)  # between the progress and the answer
-    _print(result, options.storage)
+        print(file=sys.stderr)  # an empty line between progress and answer
+    _print(result, storage.name if isinstance(storage, _FileStorage) else None)
     if result.interrupted:
         return INTERRUPTED
-    if result.incumbent is None:
-        return 1
+    if result.incumbent() is None:
+        return NO_ANSWER
     return 0 if result.given_up is None else GIVEN_UP
 
 
-class _Watched:
-    """A storage that remembers whether it was opened: what is refused before is the user's to mend."""
+class _RemembersOpening:
+    """A storage that remembers whether it was opened. Errors before that are errors of the user's input."""
 
     opened = False
 
@@ -67,18 +79,27 @@ class _Watched:
         return record
 
 
-class _WatchedFile(_Watched, SqliteStorage):
-    """A file."""
+class _FileStorage(_RemembersOpening, SqliteStorage):
+    """The storage of a run with --storage."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(given)
+        self._given, self._first = given, self.path
+
+    @property
+    def name(self) -> str:
+        """The file as the user gave it, or the new file if it was deleted or overwritten during the run."""
+        return self._given if self.path == self._first else str(self.path)
 
 
-class _WatchedMemory(_Watched, MemoryStorage):
-    """What is kept without one."""
+class _MemoryStorage(_RemembersOpening, MemoryStorage):
+    """The storage of a run without --storage."""
 
 
-def _minimize(problem: Problem, storage: _WatchedFile | _WatchedMemory, **settings: Any) -> Result:
+def _minimize(problem: Problem, storage: _FileStorage | _MemoryStorage, **settings: Any) -> Result:
     try:
         with warnings.catch_warnings():
-            # Of an early end alone, which the result tells too; those of the objective are left as they are.
+            # Hide the warning that the run gave up, which is printed as a message. Others are shown.
             warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(__name__))
             return minimize(problem.objective, problem.space, problem.fidelities, storage=storage, **settings)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
@@ -88,12 +109,15 @@ def _minimize(problem: Problem, storage: _WatchedFile | _WatchedMemory, **settin
 
 
 def _print(result: Result, storage: str | None) -> None:
-    if result.incumbent is not None:
-        show(answer(result.incumbent, result.trials))
+    incumbent = result.incumbent()
+    if incumbent is not None:
+        show(answer(incumbent, result))
     else:
         try:
             result.predicted_loss  # noqa: B018 - a result without an answer says why
         except RuntimeError as error:
-            print(f"fabolas: {error}", file=sys.stderr)
+            message(error)
     if storage is not None:
-        show(f"\nThe study is kept in {storage}; the same command with a larger budget continues it.")
+        budget_left = result.interrupted or result.given_up is not None
+        how = "Repeat the command" if budget_left else "Repeat the command with a larger budget"
+        print(f"\nThe study is saved in {safe_text(storage)}. {how} to continue it.")

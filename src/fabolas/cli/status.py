@@ -1,146 +1,189 @@
-"""``fabolas status``: how a study is going, by its file alone."""
+"""``fabolas status``: show how far a study is, from its file alone."""
 
 import argparse
-import json
 import time
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from fabolas.budget import Allowance
-from fabolas.cli.best import answer_of, as_json
-from fabolas.cli.errors import UserError, told
-from fabolas.cli.output import show
-from fabolas.history import Incumbent
+from fabolas.budget import RunBudget
+from fabolas.cli.best import incumbent_as_json, incumbent_of
+from fabolas.cli.errors import UserError, as_user_error, message
+from fabolas.cli.output import show, show_json
+from fabolas.display import make_console, rich_text, safe_text
 from fabolas.progress import Snapshot
-from fabolas.progress.screen import facts
+from fabolas.progress.screen import add_row, state_table
 from fabolas.progress.text import duration
-from fabolas.reader import StudyFile, read
+from fabolas.storage.reader import StudyFile, read
+from fabolas.study import LoadedStudy
+from fabolas.trials import Incumbent
 
-_REFRESH = 2.0  # seconds between two looks of --watch
+_REFRESH_SECONDS = 2.0  # of --watch
+_LOST_ITS_LOG = (
+    "the last trials may be missing: the file was copied during a run, or left by a crash, without its log"
+)
 
 
 def status(options: argparse.Namespace) -> int:
-    """Print the state of the study, once or until its run ends."""
+    """Print the state of a study, once or until its run ends."""
+    if options.watch:
+        _wait_for_start(Path(options.study).expanduser())
     study = _read(options.study)
     if options.json:
-        print(json.dumps(_as_json(study, time.time()), indent=2))
-        return 0
-    if options.watch:
-        _watch(options.study)
+        show_json(_as_json(study, time.time()))
+    elif options.watch:
+        _watch(study)
     else:
         show(_screen(study))
     return 0
 
 
-def _watch(path: str) -> None:
-    study = _read(path)
-    console = Console(highlight=False)
-    with Live(_screen(study), console=console, auto_refresh=False) as live:
-        while study.holder is not None:
-            time.sleep(_REFRESH)
-            study = _read(path)
+def _wait_for_start(path: Path) -> None:
+    """Return when the file of the study exists and its first run has started."""
+    waiting = False
+    while not path.exists() or not _has_started(_read(path)):
+        if not path.parent.is_dir():
+            raise UserError(f"expected the file of a study, got {path}, whose directory does not exist")
+        if not waiting:
+            message(f"waiting for a run to start with --storage {path}; Ctrl-C ends the waiting")
+        waiting = True
+        time.sleep(_REFRESH_SECONDS)
+
+
+def _has_started(study: StudyFile) -> bool:
+    return study.lock_owner is not None or len(study.suggestions) > 0
+
+
+def _watch(study: StudyFile) -> None:
+    with Live(_screen(study), console=make_console(), auto_refresh=False) as live:
+        while study.lock_owner is not None:
+            time.sleep(_REFRESH_SECONDS)
+            study = _read(study.path)
             live.update(_screen(study), refresh=True)
 
 
-def _read(path: str) -> StudyFile:
-    with told(ValueError):
+def _read(path: str | Path) -> StudyFile:
+    with as_user_error(ValueError):
         return read(path)
 
 
 def _screen(study: StudyFile) -> RenderableType:
     now = time.time()
-    state = ("not running", "dim") if study.holder is None else (f"running, process {study.holder}", "green")
-    head = Text.assemble((study.path.name, "bold"), "  ", state, f"  {study.strategy}, seed {study.seed}")
-    incumbent, why = _answer(study)
-    table = facts(_snapshot(study, incumbent, now), wrap=True)
-    if why is not None:
-        table.add_row("note", Text(why, style="yellow"))
-    if study.allowance is not None:
-        table.add_row("budget", _budget(study, study.allowance, now))
-    table.add_row("time", _times(study, now))
-    if study.holder is None and study.begun:
-        numbers = ", ".join(f"#{s.id}" for s in study.begun)
-        what = "it" if len(study.begun) == 1 else "them"
-        table.add_row("left", f"{numbers} under way when the run ended; the next run records {what} as lost")
-    return Group(head, table)
+    incumbent, why_none = _incumbent(study)
+    table = state_table(_snapshot(study, incumbent, now), wrap=True)
+    if why_none is not None:
+        add_row(table, "note", rich_text(why_none, style="yellow"))
+    if study.lost_its_log:
+        add_row(table, "note", rich_text(_LOST_ITS_LOG, style="yellow"))
+    if study.run_budget is not None:
+        add_row(table, "budget", _budget(study, study.run_budget, now))
+    add_row(table, "time", _times(study, now))
+    if study.lock_owner is None and study.started_suggestions:
+        ids = ", ".join(f"#{s.id}" for s in study.started_suggestions)
+        was, them = ("was", "it") if len(study.started_suggestions) == 1 else ("were", "them")
+        said = f"{ids} {was} running when the run ended; the next run records {them} as abandoned"
+        add_row(table, "stopped", said)
+    return Group(_heading(study), table)
 
 
-def _answer(study: StudyFile) -> tuple[Incumbent | None, str | None]:
-    """The answer, or why it cannot be had; the rest is worth seeing all the same."""
+def _heading(study: StudyFile) -> Text:
+    state = Text("not running", style="dim")
+    if study.lock_owner is not None:
+        state = Text(f"running in process {study.lock_owner}", style="green")
+    strategy = f"strategy {safe_text(study.strategy)}, seed {study.seed}"
+    return Text.assemble((safe_text(study.path.name), "bold"), "  ", state, f"  {strategy}")
+
+
+def _incumbent(study: StudyFile) -> tuple[Incumbent | None, str | None]:
+    """Return the answer, and why it cannot be computed; everything else is shown in any case."""
     try:
-        return answer_of(study), None
+        return incumbent_of(LoadedStudy(study)), None
     except UserError as error:
         return None, str(error)
 
 
-def _used(study: StudyFile, allowance: Allowance, now: float) -> tuple[float, int]:
-    return allowance.used(study.history.elapsed, len(study.trials), now if study.holder is not None else None)
+def _used(study: StudyFile, run_budget: RunBudget, now: float) -> tuple[float, int]:
+    run_seconds = None if study.lock_owner is None else max(now - run_budget.started, 0.0)
+    return (
+        run_budget.used_seconds(study.history.elapsed, run_seconds),
+        run_budget.used_trials(study.history.n_evaluated, int(study.history.abandoned.sum())),
+    )
 
 
-def _budget(study: StudyFile, allowance: Allowance, now: float) -> str:
-    """9.0s of 20s, 78 of 100 trials."""
-    seconds, trials = _used(study, allowance, now)
-    budget, said = allowance.budget, []
+def _budget(study: StudyFile, run_budget: RunBudget, now: float) -> str:
+    """Return the used part of the budget as text: 9.0s of 20s, 78 of 100 trials used."""
+    seconds, trials = _used(study, run_budget, now)
+    budget, parts = run_budget.budget, []
     if budget.seconds is not None:
-        said.append(f"{duration(seconds)} of {duration(budget.seconds)}")
+        parts.append(f"{duration(seconds)} of {duration(budget.seconds)}")
     if budget.trials is not None:
-        said.append(f"{trials} of {budget.trials} trials")
-    return f"{', '.join(said)} used"
+        parts.append(f"{trials} of {budget.trials} trials")
+    return f"{', '.join(parts)} used"
 
 
 def _times(study: StudyFile, now: float) -> str:
     if not study.started:
-        return "nothing has begun"
-    recorded = duration(study.history.elapsed)
-    return f"{recorded} recorded; first trial {duration(now - min(study.started.values()))} ago"
+        return "no trial has started"
+    recorded = f"{duration(study.history.elapsed)} recorded"
+    known = [started for started in study.started.values() if started > 0]  # salvage does not know them
+    if not known:
+        return recorded
+    ago = now - min(known)
+    # The clock may have been set back since then, or belong to another machine.
+    first = (
+        f"first trial started {duration(ago)} ago" if ago >= 0 else "the clock was set back since the start"
+    )
+    return f"{recorded}; {first}"
 
 
 def _snapshot(study: StudyFile, incumbent: Incumbent | None, now: float) -> Snapshot:
-    running = study.begun if study.holder is not None else ()
+    running = study.started_suggestions if study.lock_owner is not None else ()
     return Snapshot.of(
         study.space,
         study.history,
         running,
         {s.id: max(now - study.started[s.id], 0.0) for s in running},
         elapsed=study.history.elapsed,
-        thinking=study.thinking,
+        study_elapsed=study.history.elapsed,
+        overhead=study.overhead,
         incumbent=incumbent,
+        sign=1.0 if study.direction == "minimize" else -1.0,
     )
 
 
-def _budget_as_json(study: StudyFile, allowance: Allowance, now: float) -> dict[str, Any]:
-    seconds, trials = _used(study, allowance, now)
-    whole = allowance.budget
+def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
+    incumbent, why_none = _incumbent(study)
+    snapshot = _snapshot(study, incumbent, now)
     return {
-        "seconds": whole.seconds,
-        "seconds_used": seconds,
-        "trials": whole.trials,
-        "trials_used": trials,
+        "running": study.lock_owner is not None,
+        "process": study.lock_owner,
+        "strategy": study.strategy,
+        "seed": study.seed,
+        "trials": snapshot.trials,
+        "failed": snapshot.failed,
+        "abandoned": snapshot.abandoned,
+        "at_target": snapshot.at_target,
+        "seconds": snapshot.elapsed,
+        "budget": None if study.run_budget is None else _budget_as_json(study, study.run_budget, now),
+        "overhead_share": snapshot.overhead_share,
+        "best": None if incumbent is None else incumbent_as_json(study.trials, incumbent),
+        "note": why_none,
+        "lost_its_log": study.lost_its_log,
+        "running_trials": [
+            {"id": t.id, "fidelity": t.fidelity, "seconds": t.seconds, "predicted": t.predicted}
+            for t in snapshot.running
+        ],
     }
 
 
-def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
-    incumbent, why = _answer(study)
-    news = _snapshot(study, incumbent, now)
+def _budget_as_json(study: StudyFile, run_budget: RunBudget, now: float) -> dict[str, Any]:
+    seconds, trials = _used(study, run_budget, now)
     return {
-        "running": study.holder is not None,
-        "process": study.holder,
-        "strategy": study.strategy,
-        "seed": study.seed,
-        "trials": news.trials,
-        "failed": news.failed,
-        "lost": news.lost,
-        "at_target": news.at_target,
-        "seconds": news.elapsed,
-        "budget": None if study.allowance is None else _budget_as_json(study, study.allowance, now),
-        "thinking_share": news.thinking_share,
-        "best": None if incumbent is None else as_json(study, incumbent),
-        "note": why,
-        "running_trials": [
-            {"id": t.id, "fidelity": t.fidelity, "seconds": t.seconds, "predicted": t.predicted}
-            for t in news.running
-        ],
+        "seconds": run_budget.budget.seconds,
+        "seconds_used": seconds,
+        "trials": run_budget.budget.trials,
+        "trials_used": trials,
     }

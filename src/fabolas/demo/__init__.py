@@ -1,4 +1,4 @@
-"""A live demonstration: tune an SVM on 20,000 handwritten digits for the price of a few trainings.
+"""A live demonstration: tune an SVM on 20,000 handwritten digits in about a minute.
 
-Run it with ``python -m fabolas.demo``. It needs scikit-learn and no network.
+Run it with ``fabolas demo`` or ``python -m fabolas.demo``. It needs scikit-learn, but no network.
 """

@@ -1,4 +1,4 @@
-"""The sample of MNIST that comes with the package."""
+"""The sample of MNIST that the package contains."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from fabolas._types import Array, IntArray
 
 @dataclass(frozen=True)
 class Digits:
-    """Rows to train on, to validate with and to test with, 50 principal components each."""
+    """Rows for training, validation and test, with 50 principal components each."""
 
     x_train: Array  # (n, 50)
     y_train: IntArray  # (n,)
@@ -26,13 +26,13 @@ class Digits:
             if x.ndim != 2 or y.shape != x.shape[:1]:
                 raise ValueError(
                     f"expected x_{part} (n, p) and y_{part} (n,), got {x.shape} and {y.shape}; "
-                    "one label for each row"
+                    "pass one label for each row"
                 )
 
 
 @cache
 def digits() -> Digits:
-    """The sample, read once; its mean squared norm is one, so that good values of gamma are near one."""
+    """Return the sample. Its mean squared norm is one, so that good values of gamma are near one."""
     with (files("fabolas.demo") / "mnist.npz").open("rb") as file, np.load(file) as z:
         step = float(z["step"])
         parts = {f"x_{part}": z[f"x_{part}"].T * step for part in ("train", "valid", "test")}

@@ -1,4 +1,4 @@
-"""What is tuned: scikit-learn's support vector machine, its C and gamma."""
+"""The problem of the demo: C and gamma of the support vector machine of scikit-learn."""
 
 import time
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from fabolas.space import Float
 from fabolas.subsets import subset
 
 SPACE = {"C": Float(1e-4, 1e4, log=True), "gamma": Float(1e-4, 1e4, log=True)}
-SMALLEST = 128
+MIN_SIZE = 128  # rows of the smallest training
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Validation error of a configuration trained on `size` rows."""
+    """Returns the validation error of a configuration that is trained on `size` rows."""
 
     digits: Digits
 
@@ -29,18 +29,18 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """One training on all the rows: the errors, and the seconds of training and validation."""
+class FullTraining:
+    """The errors of one training on all rows, and the seconds that training and validation took."""
 
     valid_error: float
     test_error: float
     seconds: float
 
 
-def verify(digits: Digits, config: Mapping[str, Any]) -> Verification:
-    """Train `config` on all the rows, time it as the search would, and look at the test rows for once."""
+def train_on_all_rows(digits: Digits, config: Mapping[str, Any]) -> FullTraining:
+    """Train `config` on all rows, and compute the validation error and, only here, the test error."""
     start = time.perf_counter()
     model = SVC(**config, cache_size=500).fit(digits.x_train, digits.y_train)
     valid_error = float(np.mean(model.predict(digits.x_valid) != digits.y_valid))
     seconds = time.perf_counter() - start
-    return Verification(valid_error, float(np.mean(model.predict(digits.x_test) != digits.y_test)), seconds)
+    return FullTraining(valid_error, float(np.mean(model.predict(digits.x_test) != digits.y_test)), seconds)

@@ -1,34 +1,53 @@
-"""Where trials run: in this process, in processes of their own, or wherever an Executor takes them.
+"""Where trials run: in this process, in worker processes, or in any ``concurrent.futures.Executor``.
 
-The loop sees the protocol ``Place`` and nothing else. ``Inline`` runs a trial when it is waited for; ``Pool`` has a
-number of slots, each of which runs one trial at a time: a process (``ProcessSlot``), or a future of any
-``concurrent.futures.Executor`` (``FutureSlot``).
+The engine uses the protocol ``Backend`` only (``base.py``). ``Inline`` runs a trial in this process. ``Pool`` has
+several workers, each of which runs one trial at a time: a process (``ProcessWorker``) or a future of an executor
+(``FutureWorker``). ``backend_for`` (``backends.py``) chooses.
 """
 
-from fabolas.execution.base import Ended, Event, Job, Place, Started
-from fabolas.execution.choose import NO_LIMITS, Limits, place_for
-from fabolas.execution.futures import FutureSlot, Shared, capacity
+from fabolas.execution.backends import backend_for
+from fabolas.execution.base import (
+    Backend,
+    Curve,
+    Ended,
+    Event,
+    Job,
+    News,
+    Objective,
+    Reported,
+    Started,
+    Worker,
+)
+from fabolas.execution.context import TrialContext, wants_context
+from fabolas.execution.evaluate import MIN_COST_SECONDS
+from fabolas.execution.executors import FutureWorker, SharedObjective, capacity_of
 from fabolas.execution.inline import Inline
-from fabolas.execution.pool import Pool, Slot
-from fabolas.execution.processes import ProcessSlot, processes
-from fabolas.execution.task import RESOLUTION
+from fabolas.execution.limits import NO_LIMITS, Limits
+from fabolas.execution.pool import Pool
+from fabolas.execution.processes import ProcessWorker, process_pool
 
 __all__ = [
+    "MIN_COST_SECONDS",
     "NO_LIMITS",
-    "RESOLUTION",
+    "Backend",
+    "Curve",
     "Ended",
     "Event",
-    "FutureSlot",
+    "FutureWorker",
     "Inline",
     "Job",
     "Limits",
-    "Place",
+    "News",
+    "Objective",
     "Pool",
-    "ProcessSlot",
-    "Shared",
-    "Slot",
+    "ProcessWorker",
+    "Reported",
+    "SharedObjective",
     "Started",
-    "capacity",
-    "place_for",
-    "processes",
+    "TrialContext",
+    "Worker",
+    "backend_for",
+    "capacity_of",
+    "process_pool",
+    "wants_context",
 ]

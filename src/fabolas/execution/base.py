@@ -1,39 +1,50 @@
-"""What goes to a place where trials run, what comes back, and what such a place can do."""
+"""Jobs, events, and the two protocols: ``Backend`` runs many jobs, ``Worker`` runs one job at a time."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fabolas.history import Status
+from fabolas.reports import EarlyStopRule
+from fabolas.space import Fidelity
+from fabolas.trials import Outcome, Status
 
-Objective = Callable[..., Any]
+Objective = Callable[..., float | Outcome]
+"""Called as ``objective(config, size=...)``; returns a loss or an Outcome."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One trial as a worker receives it.
+    """One trial to run.
 
     Attributes:
-        id: The suggestion's number.
+        id: The id of the suggestion.
         config: Hyperparameters by name.
         fidelity: Fidelities by name.
-        timeout: Seconds after which it is to be ended, where a place can do that; None for no limit.
+        timeout: Seconds after which the trial is ended; None for no limit.
+        deadline: When the time budget ends, in seconds since the epoch; None without one.
+        directory: Where trials get directories of their own.
+        worker: The number of the worker that runs it; the backend sets it.
+        curve: What it needs to report on the way; None if no fidelity is declared with reports=True.
     """
 
     id: int
     config: dict[str, Any]
     fidelity: dict[str, float | int]
     timeout: float | None = None
+    deadline: float | None = None
+    directory: str = ""
+    worker: int = 0
+    curve: "Curve | None" = None
 
 
 @dataclass(frozen=True)
 class Started:
-    """A worker has begun with a job.
+    """A worker has started a job.
 
     Attributes:
-        id: The job's number.
-        at: When, in seconds since the epoch; whoever hears of it may have been busy for a while.
+        id: The id of the job.
+        at: When it started, in seconds since the epoch. The engine may read this event much later.
     """
 
     id: int
@@ -41,17 +52,57 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What came of a job.
+class Reported:
+    """A training has reported its loss on the way.
 
     Attributes:
-        id: The job's number.
-        status: "complete" with a loss; "failed" with the reason; "lost" where the job is not to blame.
+        id: The id of the job.
+        value: The value of the fidelity that it has reached.
+        loss: The loss there.
+        cost: Seconds since the objective was called.
+    """
+
+    id: int
+    value: float | int
+    loss: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a job needs to report on the way.
+
+    Attributes:
+        name: The name of the fidelity that the training passes through.
+        fidelity: Its range.
+        checkpoint: The directory for the checkpoint of the training; empty if it cannot be continued.
+        resume_from: The value that the checkpoint has reached; None to start from scratch.
+        stop_rule: When the training should stop early; None for never.
+    """
+
+    name: str
+    fidelity: Fidelity
+    checkpoint: str = ""
+    resume_from: float | int | None = None
+    stop_rule: EarlyStopRule | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The outcome of a job.
+
+    Attributes:
+        id: The id of the job.
+        status: "complete" with a loss, "failed" with the reason, or "abandoned" if the job is not to blame.
         loss: None unless complete.
-        cost: Seconds in the objective, never in a queue or on the way; as far as can be told if it did not return.
-        info: What the objective gave with its loss.
+        cost: Seconds that the objective ran, without the time in a queue. An estimate if it did not return.
+        info: The info of the objective's Outcome.
         error: Why there is no loss.
-        fatal: Whether the place can run nothing more.
+        fatal: Whether the backend cannot run any further job.
+        reports: All that the training reported on the way, also what was published before.
+        stopped: Whether the training stopped early, at its last report.
+        restarted: Whether it had to start from scratch although it should have continued.
+        notice: What the user should know about it; empty if nothing.
     """
 
     id: int
@@ -61,48 +112,84 @@ class Ended:
     info: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     fatal: bool = False
+    reports: tuple[Reported, ...] = ()
+    stopped: bool = False
+    restarted: bool = False
+    notice: str = ""
 
 
 Event = Started | Ended
+News = Started | Reported | Ended  # what a listener hears
 
 
-class Place(Protocol):
-    """Runs as many jobs at once as it has capacity for, and keeps the others waiting in their order.
+class Backend(Protocol):
+    """Runs up to ``capacity`` jobs at the same time. Further jobs wait in the order of their submission.
 
     Attributes:
-        capacity: How many jobs run at once.
-        ahead: Whether jobs run while their submitter does something else, so that another may wait in advance.
+        capacity: How many jobs run at the same time.
+        asynchronous: Whether jobs run in the background. If not, a job runs inside ``next``.
     """
 
     capacity: int
-    ahead: bool
+    asynchronous: bool
 
     def submit(self, job: Job) -> None:
-        """Run this as soon as there is room."""
+        """Run this job as soon as a worker is free."""
         ...
 
     def next(self, timeout: float | None = None) -> Event | None:
-        """The next thing that happened; None if nothing did for so many seconds, or ``wake`` was called meanwhile.
+        """Wait for the next event.
 
-        With 0 seconds, None says that nothing has happened which was not given before, whoever called ``wake``.
+        Returns None if there was no event for ``timeout`` seconds, or if ``wake`` was called. With a timeout of 0,
+        None means that all events so far were returned, also after ``wake``.
         """
         ...
 
-    def listen(self, listener: Callable[[Event], None]) -> None:
-        """Have a listener hear of everything at once, in the thread it happens in, before ``next`` has it.
+    def listen(self, listener: Callable[[News], None]) -> None:
+        """Call ``listener`` with every event when it happens, in a worker's thread, before ``next`` returns it.
 
-        Where nothing happens but in ``next``, there is nothing to hear before.
+        ``next`` does not return reports. A backend that is not asynchronous calls it with reports only.
         """
         ...
 
-    def withdraw(self, number: int) -> bool:
-        """Forget a job that has not begun; False if it has, and then it goes on."""
+    def cancel(self, job_id: int) -> bool:
+        """Remove a job that has not started. Returns False if it has started; it then continues."""
+        ...
+
+    def abandon(self, job_id: int, reason: str) -> bool:
+        """Stop waiting for a job that has started, and kill it if possible. It never blocks.
+
+        The job ends at once, with status "abandoned" and this reason. Returns False if the job does not run here.
+        """
         ...
 
     def wake(self) -> None:
-        """Let ``next`` return now; may be called from a signal handler."""
+        """Make ``next`` return now. A signal handler may call this."""
         ...
 
     def close(self) -> None:
-        """End at once whatever runs, as far as that can be done; a second call does nothing."""
+        """Abandon all jobs and release everything, within a few seconds. A second call does nothing."""
+        ...
+
+
+class Worker(Protocol):
+    """Runs one job at a time. A ``Pool`` gives each worker a thread of its own."""
+
+    def run(self, job: Job, started: Callable[[], None], report: Callable[[Reported], None]) -> Ended:
+        """Run the job and return its outcome.
+
+        Call ``started`` when the objective starts, and ``report`` with every report of its training.
+        """
+        ...
+
+    def abandon(self, job_id: int) -> None:
+        """End job ``job_id`` if it is running, or stop waiting for it. Called from another thread."""
+        ...
+
+    def stop(self) -> None:
+        """Abandon the running job, and run no other one. Called from another thread."""
+        ...
+
+    def close(self) -> None:
+        """Release what the worker holds. Called after its last job, in the worker's own thread."""
         ...

@@ -1,8 +1,7 @@
-"""What a worker process prints appears where this program's output does, at that moment.
+"""Forward what a worker process prints to ``sys.stdout`` and ``sys.stderr`` of this process, line by line.
 
-It comes by pipes, line by line, and is written to ``sys.stdout`` and ``sys.stderr`` as they are then: a live
-display, a notebook or a test may have replaced them, and would be painted over by a process that writes to the
-terminal itself.
+A live display, a notebook or a test may have replaced these streams. A worker that wrote to the terminal directly
+would overwrite the display.
 """
 
 import subprocess
@@ -10,14 +9,14 @@ import sys
 import threading
 from typing import IO, Literal
 
-_LONGEST = 65_536  # bytes of a line that is passed on before it has ended
-# Seconds for the last lines, where a process that left the worker's session holds the pipe open.
-_PATIENCE = 1.0
-_writing = threading.Lock()
+_MAX_LINE_BYTES = 65_536  # a longer line is forwarded in pieces
+# How long to wait for the last lines. A process that left the worker's session can keep the pipe open for ever.
+_LAST_LINES_SECONDS = 1.0
+_write_lock = threading.Lock()
 
 
-class Output:
-    """Passes on what a process prints, by a thread for each of its two streams.
+class OutputForwarder:
+    """Forwards the output of a process, with one thread for each of its two streams.
 
     Args:
         process: Started with pipes as standard output and standard error.
@@ -31,21 +30,21 @@ class Output:
             (process.stderr, "stderr"),
         ]
         self._threads = [
-            threading.Thread(target=_pass_on, args=pair, name=f"fabolas-{pair[1]}", daemon=True)
+            threading.Thread(target=_forward, args=pair, name=f"fabolas-{pair[1]}", daemon=True)
             for pair in streams
         ]
         for thread in self._threads:
             thread.start()
 
     def finish(self) -> None:
-        """Wait for what the process printed before it ended."""
+        """Wait for the last lines of a process that has ended."""
         for thread in self._threads:
-            thread.join(_PATIENCE)
+            thread.join(_LAST_LINES_SECONDS)
 
 
-def _pass_on(pipe: IO[bytes], name: Literal["stdout", "stderr"]) -> None:
+def _forward(pipe: IO[bytes], name: Literal["stdout", "stderr"]) -> None:
     with pipe:
-        while line := pipe.readline(_LONGEST):
+        while line := pipe.readline(_MAX_LINE_BYTES):
             _write(line.decode("utf-8", "backslashreplace"), name)
 
 
@@ -54,10 +53,10 @@ def _write(text: str, name: Literal["stdout", "stderr"]) -> None:
     if stream is None:  # a program without a console
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    with _writing:
+    with _write_lock:
         try:
             stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
             stream.flush()
         except (OSError, ValueError):
-            # Nobody reads it any more, or it was closed: no reason to let the worker wait at a full pipe.
+            # The stream was closed. Go on reading, because the worker would otherwise block on a full pipe.
             return

@@ -1,120 +1,159 @@
-"""Several trials at once: a thread for each slot, which takes the next job as soon as its last one has ended.
+"""A backend with several workers. Each worker has a thread, which takes the next job when the last one has ended.
 
-The threads only wait: for a process, or for a future. So a slot begins with the next job at once, also while the
-main thread thinks about the one after it.
+The threads only wait, for a process or a future. So a worker starts its next job at once, also while the main
+thread computes a suggestion.
 """
 
 import queue
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
-from fabolas.execution.base import Ended, Event, Job, Started
+from fabolas.execution.base import Ended, Event, Job, News, Reported, Started, Worker
+from fabolas.execution.evaluate import MIN_COST_SECONDS
 
-
-class Slot(Protocol):
-    """Runs one job at a time."""
-
-    def run(self, job: Job, started: Callable[[], None]) -> Ended:
-        """Run the job and say what came of it; call ``started`` when it begins."""
-        ...
-
-    def stop(self) -> None:
-        """End the job that is running, if that can be done, and run no other; called from another thread."""
-        ...
-
-    def close(self) -> None:
-        """Give up what the slot holds; called after the last job, from its own thread."""
-        ...
+_CLOSE_SECONDS = 10.0  # how long ``close`` waits for the workers; an executor can block for ever
 
 
 class Pool:
-    """Runs a job in every slot, and keeps the others waiting in their order.
+    """Runs one job in each worker. Further jobs wait in the order of their submission.
 
     Args:
-        slots: Where jobs run, one in each.
+        workers: The workers.
         release: Called when the pool is closed.
     """
 
-    def __init__(self, slots: Sequence[Slot], release: Callable[[], None] = lambda: None) -> None:
-        self.capacity, self.ahead = len(slots), True
-        self._slots = slots
+    def __init__(self, workers: Sequence[Worker], release: Callable[[], None] = lambda: None) -> None:
+        self.capacity, self.asynchronous = len(workers), True
+        self._workers = workers
         self._release = release
         self._waiting: deque[Job] = deque()
+        self._running: dict[int, Worker] = {}  # job id -> its worker
+        self._start_times: dict[int, float] = {}  # job id -> when the objective started, by time.perf_counter
         self._closed = False
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._listener: Callable[[Event], None] = lambda event: None
+        self._listener: Callable[[News], None] = lambda event: None
         self._threads = [
-            threading.Thread(target=self._serve, args=(slot,), name=f"fabolas-slot-{i}", daemon=True)
-            for i, slot in enumerate(slots)
+            threading.Thread(target=self._serve, args=(worker, i), name=f"fabolas-worker-{i}", daemon=True)
+            for i, worker in enumerate(workers)
         ]
         for thread in self._threads:
             thread.start()
 
     def submit(self, job: Job) -> None:
-        with self._changed:
+        with self._condition:
             if self._closed:
-                raise RuntimeError("this pool is closed and takes no more jobs")
+                raise RuntimeError("this pool is closed and accepts no more jobs")
             self._waiting.append(job)
-            self._changed.notify()
+            self._condition.notify()
 
     def next(self, timeout: float | None = None) -> Event | None:
         try:
             event = self._events.get(timeout=timeout) if timeout != 0.0 else self._events.get_nowait()
-            while event is None and timeout == 0.0:  # nobody waits who could be woken
+            while event is None and timeout == 0.0:  # ``wake`` left this; without waiting it means nothing
                 event = self._events.get_nowait()
         except queue.Empty:
             return None
         return event
 
-    def listen(self, listener: Callable[[Event], None]) -> None:
+    def listen(self, listener: Callable[[News], None]) -> None:
         self._listener = listener
 
-    def withdraw(self, number: int) -> bool:
-        with self._changed:
-            found = [job for job in self._waiting if job.id == number]
+    def cancel(self, job_id: int) -> bool:
+        with self._condition:
+            found = [job for job in self._waiting if job.id == job_id]
             for job in found:
                 self._waiting.remove(job)
         return bool(found)
 
+    def abandon(self, job_id: int, reason: str) -> bool:
+        with self._condition:
+            worker = self._running.get(job_id)
+        if worker is None:
+            return False
+        worker.abandon(job_id)
+        return self._abandon(job_id, reason)
+
     def wake(self) -> None:
-        self._events.put(None)  # a SimpleQueue may be put to from a signal handler
+        self._events.put(None)  # SimpleQueue.put is safe in a signal handler
 
     def close(self) -> None:
-        with self._changed:
+        with self._condition:
             if self._closed:
                 return
             self._closed = True
             self._waiting.clear()
-            self._changed.notify_all()
-        for slot in self._slots:
-            slot.stop()
+            self._condition.notify_all()
+        for worker in self._workers:
+            worker.stop()
+        deadline = time.monotonic() + _CLOSE_SECONDS
         for thread in self._threads:
-            thread.join()
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        for job_id in tuple(self._running):
+            self._abandon(job_id, "stopped while it was running")
         self._release()
 
-    def _serve(self, slot: Slot) -> None:
-        while (job := self._take()) is not None:
+    def _serve(self, worker: Worker, number: int) -> None:
+        while (job := self._next_job(worker)) is not None:
             try:
-                self._happened(slot.run(job, partial(self._begin, job)))
-            except BaseException:  # noqa: BLE001 - whoever waits would wait for ever
-                reason = f"the slot it ran in broke down:\n{traceback.format_exc()}"
-                self._events.put(Ended(job.id, "lost", error=reason, fatal=True))
-        slot.close()
+                numbered = replace(job, worker=number)
+                self._end(worker.run(numbered, partial(self._start, job.id), self._report))
+            except BaseException:  # noqa: BLE001 - without an event the engine would wait for ever
+                reason = f"the worker of this trial raised an exception:\n{traceback.format_exc()}"
+                self._end(Ended(job.id, "abandoned", error=reason, fatal=True))
+        worker.close()
 
-    def _begin(self, job: Job) -> None:
-        self._happened(Started(job.id))
-
-    def _happened(self, event: Event) -> None:
-        self._listener(event)
-        self._events.put(event)
-
-    def _take(self) -> Job | None:
-        with self._changed:
+    def _next_job(self, worker: Worker) -> Job | None:
+        """Wait for a job; None when the pool is closed."""
+        with self._condition:
             while not self._waiting and not self._closed:
-                self._changed.wait()
-            return None if self._closed else self._waiting.popleft()
+                self._condition.wait()
+            if self._closed:
+                return None
+            job = self._waiting.popleft()
+            self._running[job.id] = worker
+            return job
+
+    def _start(self, job_id: int) -> None:
+        """Publish the start of a job, unless it was abandoned."""
+        with self._condition:
+            if job_id not in self._running:
+                return
+            self._start_times[job_id] = time.perf_counter()
+        self._publish(Started(job_id))
+
+    def _report(self, reported: Reported) -> None:
+        """Pass on a report, unless the job was abandoned."""
+        with self._condition:
+            running = reported.id in self._running
+        if running:
+            self._listener(reported)
+
+    def _end(self, ended: Ended) -> bool:
+        """Publish the end of a job. Returns False if it has already ended: an abandoned job can still answer."""
+        with self._condition:
+            if self._running.pop(ended.id, None) is None:
+                return False
+            self._start_times.pop(ended.id, None)
+        self._publish(ended)
+        return True
+
+    def _abandon(self, job_id: int, reason: str) -> bool:
+        start = self._start_times.get(job_id)
+        cost = 0.0 if start is None else max(time.perf_counter() - start, MIN_COST_SECONDS)
+        return self._end(Ended(job_id, "abandoned", cost=cost, error=reason))
+
+    def _publish(self, event: Event) -> None:
+        try:
+            self._listener(event)
+        except BaseException:
+            if isinstance(event, Started):
+                raise
+            reason = f"the outcome of this trial could not be recorded:\n{traceback.format_exc()}"
+            event = Ended(event.id, "abandoned", cost=event.cost, error=reason, fatal=True)
+        self._events.put(event)

@@ -1,4 +1,4 @@
-"""What a worker process does: take the objective once, then one trial after another until its parent is gone."""
+"""The main function of a worker process: receive the objective once, then run one trial after another."""
 
 import contextlib
 import io
@@ -11,44 +11,54 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from fabolas.execution.base import Ended, Job, Started
-from fabolas.execution.task import evaluate
+from fabolas.execution.base import Ended, Job, Reported, Started
+from fabolas.execution.evaluate import evaluate
 
 
 def main(descriptor: int) -> None:
-    """Serve the parent at the other end of this file descriptor."""
+    """Run the jobs that the parent process sends through this file descriptor, until the parent ends."""
     connection: Connection[Any, Any] = Connection(descriptor)
     messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, messages), daemon=True).start()
+    threading.Thread(target=_receive, args=(connection, messages), daemon=True).start()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # To a pipe Python writes in blocks; a worker that is killed must not take what it printed along.
+            # Python buffers output to a pipe in blocks. Write every line at once: a killed worker loses its buffer.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    objective, data, failure = None, None, None
+    sys.path[:], sys.argv[:] = pickle.loads(messages.get())  # those of the parent
+    objective, data, failure, sending = None, None, None, threading.Lock()
     try:
         objective, data = pickle.loads(messages.get())
-    except BaseException:  # noqa: BLE001 - whatever it is, each trial is told
+    except BaseException:  # noqa: BLE001 - every exception becomes the reason of the failed trials
         failure = f"the worker process could not load the objective or its data:\n{traceback.format_exc()}"
+
+    def send(message: Started | Reported | Ended) -> None:
+        data = pickle.dumps(message)
+        try:
+            with sending:  # any thread of the objective may report
+                connection.send_bytes(data)
+        except ConnectionError:  # the parent does not want it any more, and says so by closing the pipe
+            os._exit(0)
+
     while True:
         job: Job = pickle.loads(messages.get())
         if objective is None:
             ended = Ended(job.id, "failed", error=failure)
         else:
-            connection.send_bytes(pickle.dumps(Started(job.id)))
-            ended = evaluate(objective, data, job)
+            send(Started(job.id))
+            ended = evaluate(objective, data, job, publish=send)
             _flush()
-        connection.send_bytes(pickle.dumps(ended))
+        send(ended)
 
 
 def _flush() -> None:
-    """Let go of a line without an end; what the objective has done to its streams is its own affair."""
+    """Write out incomplete lines. Errors are ignored: the objective may have replaced or closed the streams."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
 
 
-def _listen(connection: "Connection[Any, Any]", messages: "queue.SimpleQueue[bytes]") -> None:
-    """Pass messages on; end the process when the parent has gone, unless the objective lets no thread run."""
+def _receive(connection: "Connection[Any, Any]", messages: "queue.SimpleQueue[bytes]") -> None:
+    """Queue the messages. End this process when the parent has ended."""
     try:
         while True:
             messages.put(connection.recv_bytes())

@@ -1,11 +1,11 @@
-"""Kernels as values that are multiplied and added; each is evaluated for K hyperparameter samples at once.
+"""Kernels: frozen values that are combined with `*` and `+`, each evaluated for K hyperparameter samples at once.
 
-Notation: a point is a row of the cube, configuration `x` first, then the fidelities `u` (u = 1 is the target).
-theta is (K, p): one row a hyperparameter sample, one column a sampled coordinate. `pairs(A, B)` takes points that
-broadcast against each other, (..., D) each, computes what does not depend on theta (distances, basis functions)
+Notation: a point is a row of the cube, the configuration `x` first, then the fidelities `u` (u = 1 is the target).
+theta is (K, p): a row is a hyperparameter sample, a column a sampled coordinate. `pairs(A, B)` takes points that
+broadcast against each other, (..., D) each. It computes what does not depend on theta (distances, basis functions)
 once and returns a function theta -> (K, ...), which MCMC then calls many times.
 
-    eq6 = Amplitude() * Matern52(choices) * FiniteRank(column=d, basis=loss_basis)
+    eq6 = Amplitude() * Matern52(n_choices) * FiniteRank(column=d, features=phi)
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy as np
 from fabolas._types import Array, IntArray
 from fabolas.gp.priors import Normal, Prior, Uniform
 
-# theta (K, p) -> (K, ...), a fresh array; or something of another shape that broadcasts to it
+# theta (K, p) -> (K, ...), a new array, or an array that broadcasts to this shape
 Evaluate = Callable[[Array], Array]
-Basis = Callable[[Array], Array]  # u (n,) -> phi(u) (n, m)
+# Log-scaled size u (n,) and relative size s (n,) of one fidelity -> phi (n, m)
+Basis = Callable[[Array, Array], Array]
 
 
 class Kernel(Protocol):
@@ -38,12 +39,12 @@ class Kernel(Protocol):
 
 
 def between(kernel: Kernel, A: Array, B: Array) -> Evaluate:
-    """theta -> (K, a, b), or what broadcasts to it: each row of A (a, D) with each row of B (b, D)."""
+    """theta -> (K, a, b) or an array that broadcasts to it: each row of A (a, D) with each row of B (b, D)."""
     return kernel.pairs(A[:, None], B[None])
 
 
-class _Composable:
-    """Gives kernels their arithmetic."""
+class Composable:
+    """Defines `*` and `+` for kernels."""
 
     def __mul__(self: Kernel, other: Kernel) -> Product:
         return Product((self, other))
@@ -53,8 +54,8 @@ class _Composable:
 
 
 @dataclass(frozen=True)
-class _Combined(_Composable):
-    """Several kernels made one; their hyperparameters are concatenated in order."""
+class _Combined(Composable):
+    """Several kernels combined; their hyperparameters are concatenated in order."""
 
     parts: tuple[Kernel, ...]
 
@@ -64,13 +65,13 @@ class _Combined(_Composable):
 
     @cached_property
     def _columns(self) -> list[slice]:
-        """Where each part's hyperparameters are among all of them."""
+        """The columns of theta that belong to each part."""
         ends = list(accumulate(len(part.priors) for part in self.parts))
         return [slice(i, j) for i, j in zip([0, *ends[:-1]], ends, strict=True)]
 
     def _combine(self, A: Array, B: Array, operation: np.ufunc) -> Evaluate:
         evaluators = list(zip([part.pairs(A, B) for part in self.parts], self._columns, strict=True))
-        shape = _shape(A, B)
+        shape = broadcast_shape(A, B)
 
         def evaluate(theta: Array) -> Array:
             values = [f(theta[:, columns]) for f, columns in evaluators]
@@ -81,7 +82,7 @@ class _Combined(_Composable):
             else:
                 values = [v for v in values if v is not full]
             for value in values:
-                operation(full, value, out=full)  # in place: these arrays are the bulk of the memory traffic
+                operation(full, value, out=full)  # in place, because memory traffic dominates
             return full
 
         return evaluate
@@ -114,13 +115,13 @@ class Sum(_Combined):
         return np.asarray(np.sum(self._diagonals(theta, A), axis=0))
 
 
-def _shape(A: Array, B: Array) -> tuple[int, ...]:
-    """That of the pairs of points."""
+def broadcast_shape(A: Array, B: Array) -> tuple[int, ...]:
+    """The shape of the pairs of points."""
     return np.broadcast(A[..., 0], B[..., 0]).shape
 
 
 @dataclass(frozen=True)
-class Amplitude(_Composable):
+class Amplitude(Composable):
     """A constant factor theta with a lognormal prior (Klein et al. 2017, section 3.4)."""
 
     prior: Prior = Normal(0.0, 1.0)
@@ -130,43 +131,49 @@ class Amplitude(_Composable):
         return (self.prior,)
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
-        rest = (1,) * len(_shape(A, B))
+        rest = (1,) * len(broadcast_shape(A, B))
         return lambda theta: np.exp(theta).reshape(-1, *rest)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         return np.broadcast_to(np.exp(theta), (len(theta), len(A)))
 
 
-# The paper's lambda multiplies squared distances, so a range for log(lambda) is minus twice one for the length.
-# Section 3.4 gives [-10, 2] to "length scales"; read as log squared lengths that is lengths from 0.007 to 2.7.
-LENGTH_PRIOR = Uniform(-5.0, 1.0)
+def uniform_length_prior(d: int) -> Prior:
+    """The paper's prior on a length scale, on its logarithm: uniform on [-5, 1] (Klein et al. 2017, section 3.4).
+
+    Section 3.4 gives [-10, 2] for all length scales in log space. We read this as the log squared length: lengths from
+    0.007 to 2.7. Read literally, lambda of eq. 1 would give lengths from 0.37 to 148, far larger than the cube.
+    """
+    return Uniform(-5.0, 1.0)
 
 
 def scaled_length_prior(d: int) -> Prior:
-    """Lognormal around 0.3 sqrt(d): two points of the cube are typically sqrt(d / 6) apart.
+    """A lognormal prior around 0.3 sqrt(d): two random points of the cube are typically sqrt(d / 6) apart.
 
-    In many dimensions the uniform prior puts its mass on functions that are noise between any two trials.
+    In many dimensions the uniform prior puts most of its mass on functions that are noise between any two trials.
     """
     return Normal(np.log(0.3) + 0.5 * np.log(d), 1.0)
 
 
 @dataclass(frozen=True)
-class Matern52(_Composable):
+class Matern52(Composable):
     """(1 + r + r^2/3) exp(-r), r^2 = 5 sum_i d_i / length_i^2 (Klein et al. 2017, eq. 1).
 
-    d_i is the squared difference of a numeric coordinate, and 0 or 1 (equal or not) of a categorical one.
+    d_i is the squared difference of a numeric coordinate; of a categorical one it is 0 if equal, else 1.
 
-    Args:
-        choices: for each of the first d coordinates 0 if numeric, else the number of categories; the centre
-            of category i of m is (i + 1/2) / m.
+    Attributes:
+        n_choices: for each of the first d coordinates 0 if it is numeric, else the number of categories; category i
+            of m has its centre at (i + 1/2) / m.
+        length_prior: of the logarithm of each length scale; None for `scaled_length_prior`.
     """
 
-    choices: tuple[int, ...]
-    length_prior: Prior = LENGTH_PRIOR
+    n_choices: tuple[int, ...]
+    length_prior: Prior | None = None
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        return (self.length_prior,) * len(self.choices)
+        d = len(self.n_choices)
+        return (self.length_prior or scaled_length_prior(d),) * d
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
         distances = self._distances(A, B)  # (d, ...)
@@ -175,7 +182,7 @@ class Matern52(_Composable):
         def evaluate(theta: Array) -> Array:
             r = (5.0 * np.exp(-2.0 * theta)) @ flat
             np.sqrt(r, out=r)
-            value = r / 3.0  # from here on in place: what takes the time is to write and read these arrays
+            value = r / 3.0  # in place from here on, because memory traffic dominates
             value += 1.0
             value *= r
             value += 1.0
@@ -190,52 +197,76 @@ class Matern52(_Composable):
         return np.ones((len(theta), len(A)))
 
     def _distances(self, A: Array, B: Array) -> Array:
-        distances = np.empty((len(self.choices), *_shape(A, B)))
-        for i, choices in enumerate(self.choices):
-            if choices:
-                distances[i] = _category(A[..., i], choices) != _category(B[..., i], choices)
+        distances = np.empty((len(self.n_choices), *broadcast_shape(A, B)))
+        for i, count in enumerate(self.n_choices):
+            if count:
+                distances[i] = _category(A[..., i], count) != _category(B[..., i], count)
             else:
                 np.square(A[..., i] - B[..., i], out=distances[i])
         return distances
 
 
-def _category(x: Array, choices: int) -> Array:
-    return np.minimum(np.floor(x * choices), choices - 1.0)
+def _category(x: Array, count: int) -> Array:
+    return np.minimum(np.floor(x * count), count - 1.0)
 
 
-def loss_basis(u: Array) -> Array:
-    """phi_f(u) = (1, (1 - u)^2): flat at the target (Klein et al. 2017, section 3.1)."""
-    return np.column_stack([np.ones_like(u), (1.0 - u) ** 2])
+def power_law_basis(u: Array, s: Array) -> Array:
+    """phi = (1, 1 - u): linear in log-size. The exponential of such a curve is a power law in the size.
 
+    Losses are modelled on a log scale, and learning curves are mostly power laws; so are costs. To change the
+    learning-curve basis of `fabolas`, pass another function as `ModelSpec(loss_basis=...)`.
 
-def power_law_basis(u: Array) -> Array:
-    """phi(u) = (1, 1 - u): a logarithm linear in log-size is a power law, as learning curves mostly are.
+    Args:
+        u: (n,) log-scaled sizes, 1 at the target.
+        s: (n,) relative sizes, 1 at the target.
 
-    Costs are too; they have the span of phi_c(s) = (1, s) (Klein et al. 2017, section 3.1), from the target's side.
+    Returns:
+        (n, 2)
     """
     return np.column_stack([np.ones_like(u), 1.0 - u])
 
 
+def paper_loss_basis(u: Array, s: Array) -> Array:
+    """phi_f(s) = (1, (1 - s)^2): flat at the target (Klein et al. 2017, section 3.1); arguments as above."""
+    return np.column_stack([np.ones_like(s), (1.0 - s) ** 2])
+
+
+def paper_cost_basis(u: Array, s: Array) -> Array:
+    """phi_c(s) = (1, s), for log-cost (Klein et al. 2017, section 3.1); arguments as above."""
+    return np.column_stack([np.ones_like(s), s])
+
+
 @dataclass(frozen=True)
-class FiniteRank(_Composable):
+class FiniteRank(Composable):
     """phi(u)' S phi(u') with S = L L' learnt, L lower triangular (Klein et al. 2017, eq. 6).
 
-    L[0, 0] = 1: the overall scale belongs to the amplitude. The sampled coordinates are, row by row, the
-    entries left of the diagonal as they are and the diagonal as its logarithm.
+    L[0, 0] = 1, because the overall scale belongs to the amplitude. The sampled coordinates are, row by row, the
+    entries left of the diagonal and the logarithm of the diagonal entry.
+
+    Attributes:
+        column: the column of the points that holds u.
+        features: u (n,) -> phi (n, rank).
+        rank: number of basis functions m.
+        chol_offdiag_prior: of the entries L[i, 0]. Above -1 losses at small sizes correlate with those at the target.
+        chol_logdiag_prior: of log L[i, i].
     """
 
     column: int
-    basis: Basis
+    features: Callable[[Array], Array]
     rank: int = 2
-    # The first column below the diagonal. Above -1 the ranking on small sizes is like the target's: the usual case.
-    mixing: Prior = Normal(0.0, 0.5)
-    further: Prior = Normal(0.0, 0.5)  # the other entries left of the diagonal
-    spread: Prior = Normal(-1.0, 1.0)  # logarithms of the diagonal
+    chol_offdiag_prior: Prior = Normal(0.0, 0.5)
+    chol_logdiag_prior: Prior = Normal(-1.0, 1.0)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        rows = range(1, self.rank)
-        return sum(((self.mixing, *(self.further,) * (row - 1), self.spread) for row in rows), ())
+        inner = Normal(0.0, 0.5)  # of the entries L[i, j], 0 < j < i, which exist from rank 3 on
+        return sum(
+            (
+                (self.chol_offdiag_prior, *(inner,) * (row - 1), self.chol_logdiag_prior)
+                for row in range(1, self.rank)
+            ),
+            (),
+        )
 
     def factor(self, theta: Array) -> Array:
         """The Cholesky factors L: theta (K, p) -> (K, m, m)."""
@@ -249,10 +280,10 @@ class FiniteRank(_Composable):
         return L
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
-        phi_a, phi_b = (self._basis(points) for points in (A, B))
-        # phi(u)' S phi(u') is linear in S, whose entries left of the diagonal are there twice.
+        phi_a, phi_b = (self._phi(points) for points in (A, B))
+        # phi(u)' S phi(u') is linear in S; each entry left of the diagonal counts twice.
         rows, columns = self._triangle
-        products = np.empty((len(rows), *_shape(A, B)))
+        products = np.empty((len(rows), *broadcast_shape(A, B)))
         for k, (i, j) in enumerate(zip(rows, columns, strict=True)):
             np.multiply(phi_a[i], phi_b[j], out=products[k])
             if i != j:
@@ -271,67 +302,80 @@ class FiniteRank(_Composable):
         """Rows and columns of a lower triangle."""
         return np.tril_indices(self.rank)
 
-    def _basis(self, points: Array) -> Array:
+    def _phi(self, points: Array) -> Array:
         """Points (..., D) -> (m, ...)."""
         u = points[..., self.column]
-        return np.asarray(self.basis(u.reshape(-1)).T.reshape(self.rank, *u.shape))
+        return np.asarray(self.features(u.reshape(-1)).T.reshape(self.rank, *u.shape))
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        squares: Array = np.sum((self.basis(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)
+        squares: Array = np.sum((self.features(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)
         return squares
 
 
-def from_the_smallest(u: Array) -> Array:
-    """t(u) = u^2: a walk that begins on the smallest subset, slowly at first.
+def quadratic_time(u: Array) -> Array:
+    """t(u) = u^2: the random walk starts at the smallest size, slowly.
 
-    On few rows many configurations are no better than chance and so all alike. What tells them apart comes later,
-    and a walk that begins there, at nothing, leaves room for it.
+    On few rows many configurations are no better than chance, and so all alike. What separates them comes at larger
+    sizes; a walk that starts at zero there leaves room for it.
     """
     return u**2
 
 
-def from_the_target(u: Array) -> Array:
-    """t(u) = 1 - u: a walk that begins at the target, and whose largest deviations are on the smallest subset."""
+def cubic_time(u: Array) -> Array:
+    """t(u) = u^3: the random walk is mostly near the target."""
+    return u**3
+
+
+def reverse_time(u: Array) -> Array:
+    """t(u) = 1 - u: the random walk starts at the target; its deviations are largest at the smallest size."""
     return 1.0 - u
 
 
 @dataclass(frozen=True)
-class Drift(_Composable):
-    """v * sum_j min(t(u_j), t(u_j')): a Brownian motion in the fidelity, whose time t begins at one of its ends.
+class BrownianKernel(Composable):
+    """v * sum_j min(t(u_j), t(u_j')): Brownian motion in each fidelity, with learnt variance v.
 
-    The basis functions of eq. 6 are an assumption: two sizes of one configuration would settle its loss on all
-    the data. With this term sizes deviate from the basis by a random walk of learnt variance v, so that
-    extrapolation is never certain and gets better towards u = 1.
+    The basis functions of eq. 6 are an assumption: with them alone, two sizes of one configuration would determine
+    its loss on all the data. With this term a curve deviates from the basis by a random walk, so that extrapolation
+    is never certain and improves towards u = 1.
+
+    Attributes:
+        columns: the fidelities' columns of the points.
+        time_warp: t(u), zero where the walk starts.
+        log_variance_prior: of log v.
     """
 
     columns: tuple[int, ...]
-    elapsed: Callable[[Array], Array] = from_the_target
-    prior: Prior = Normal(-3.0, 1.5)
+    time_warp: Callable[[Array], Array] = reverse_time
+    log_variance_prior: Prior = Normal(-3.0, 1.5)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        return (self.prior,)
+        return (self.log_variance_prior,)
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
-        walk = np.zeros((1, *_shape(A, B)))
+        common = np.zeros((1, *broadcast_shape(A, B)))
         for column in self.columns:
-            walk += np.minimum(self.elapsed(A[..., column]), self.elapsed(B[..., column]))
-        rest = (1,) * (walk.ndim - 1)
-        return lambda theta: np.exp(theta).reshape(-1, *rest) * walk
+            common += np.minimum(self.time_warp(A[..., column]), self.time_warp(B[..., column]))
+        rest = (1,) * (common.ndim - 1)
+        return lambda theta: np.exp(theta).reshape(-1, *rest) * common
 
     def diagonal(self, theta: Array, A: Array) -> Array:
-        lasted: Array = np.sum(self.elapsed(A[:, list(self.columns)]), axis=1)
-        return np.exp(theta) * lasted
+        times: Array = np.sum(self.time_warp(A[:, list(self.columns)]), axis=1)
+        return np.exp(theta) * times
 
 
 @dataclass(frozen=True)
-class Trend(_Composable):
-    """sum_i v_i phi_i(u) phi_i(u'): Bayesian linear regression on fixed functions of the point, no hyperparameters.
+class LinearTrend(Composable):
+    """sum_i v_i phi_i(u) phi_i(u'): Bayesian linear regression on fixed features, without hyperparameters.
 
-    It lets what all configurations share, such as "more data costs more", be learnt once for all of them.
+    It is shared by all configurations: "more data costs more" is learnt once, not for each configuration.
+
+    Attributes:
+        features: points (n, D) -> (n, m), each already multiplied by the prior standard deviation of its weight.
     """
 
-    features: Callable[[Array], Array] = field(repr=False)  # points (n, D) -> (n, m), variances already in it
+    features: Callable[[Array], Array] = field(repr=False)
 
     @property
     def priors(self) -> tuple[Prior, ...]:

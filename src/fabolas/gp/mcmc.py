@@ -1,7 +1,7 @@
-"""Hyperparameters are integrated out by an ensemble of walkers (emcee), all moved in one batched call.
+"""MCMC over hyperparameters with emcee: one ensemble of walkers, all moved in one batched call.
 
-An ensemble walks slowly towards a distant mode, and new data move the mode. So a fit first climbs to the mode
-from its best walker, brings along the walkers that were left behind, and then lets all of them walk.
+An ensemble needs many steps to reach a distant mode, and new data move the mode. So each fit first climbs to the mode
+with L-BFGS, re-draws the walkers that are far below it, and only then samples.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fabolas import ascent
+from fabolas import optimize
 from fabolas._types import Array
 from fabolas.gp import priors as _priors
 from fabolas.gp.priors import Prior
@@ -19,47 +19,46 @@ from fabolas.gp.priors import Prior
 LogDensity = Callable[[Array], Array]  # theta (W, p) -> (W,)
 
 
-def walkers_for(dimension: int) -> int:
-    """How many walkers an ensemble in so many dimensions needs: even, and more than twice the dimension."""
+def n_walkers(dimension: int) -> int:
+    """The size of an ensemble in p dimensions: even, more than 2 p, at least 12."""
     return max(2 * (dimension + 1), 12)
 
 
-def start(
+def initialize(
     log_density: LogDensity,
     priors: tuple[Prior, ...],
     walkers: int,
     rng: np.random.Generator,
     *,
-    tries: int = 10,
+    draws_per_walker: int = 10,
 ) -> Array:
-    """Walkers (W, p) to begin with: the most probable of many draws from the prior.
+    """First walkers (W, p): each is the most probable of several draws from the prior.
 
-    Each of W groups of `tries` draws sends its best, which is far nearer to the posterior than a plain prior
-    draw and still spread out.
+    Such walkers are much closer to the posterior than plain prior draws, and still spread out.
     """
-    draws = _priors.sample(priors, rng, tries * walkers)
-    density = log_density(draws).reshape(walkers, tries)
+    draws = _priors.sample(priors, rng, draws_per_walker * walkers)
+    density = log_density(draws).reshape(walkers, draws_per_walker)
     best = np.argmax(density, axis=1)
-    chosen: Array = draws.reshape(walkers, tries, -1)[np.arange(walkers), best]
+    chosen: Array = draws.reshape(walkers, draws_per_walker, -1)[np.arange(walkers), best]
     return chosen
 
 
-def climb(log_density: LogDensity, priors: tuple[Prior, ...], theta: Array, iterations: int) -> Array:
-    """A more probable theta (p,) than the given one, if there is: L-BFGS within the priors' support."""
+def find_mode(log_density: LogDensity, priors: tuple[Prior, ...], theta: Array, iterations: int) -> Array:
+    """Climb from theta (p,) to a mode of the density with L-BFGS, within the priors' support."""
     low, high = np.array([prior.support for prior in priors]).T
-    # All coordinates are logarithms or of order one: a line search beyond this only finds overflow.
-    return ascent.climb(
+    # All coordinates are logarithms or of order one: a line search beyond +-10 only finds overflow.
+    return optimize.lbfgs_maximize(
         log_density, theta, np.maximum(low, theta - 10.0), np.minimum(high, theta + 10.0), iterations
     )
 
 
-def gather(
+def reinitialize(
     log_density: LogDensity, priors: tuple[Prior, ...], walkers: Array, mode: Array, rng: np.random.Generator
 ) -> Array:
-    """The walkers (W, p), those that were left far below the mode moved to its surroundings.
+    """The walkers (W, p), those far below the mode replaced by draws around it.
 
-    A walker of the posterior is about p / 2 nats below the mode. One that is many deviations further below is
-    not yet a sample of it; it is redrawn at the curvature of the mode, wide enough to be overdispersed.
+    A sample of a Gaussian posterior lies about p / 2 nats below the mode. A walker that is many standard deviations
+    further below is not a sample yet. It is drawn again with the curvature at the mode, slightly overdispersed.
     """
     W, p = walkers.shape
     steps = 0.05 * np.eye(p)
@@ -67,18 +66,18 @@ def gather(
     top, up, down = density[0], density[1 : p + 1], density[p + 1 : 2 * p + 1]
     with np.errstate(invalid="ignore"):
         curvature = (2.0 * top - up - down) / 0.05**2
-    # Where the density is flat, or ends, a deviation of one is the scale of the priors.
+    # Where the density is flat or ends, use a standard deviation of one: the scale of the priors.
     sd = 1.0 / np.sqrt(np.where(np.isfinite(curvature), np.maximum(curvature, 1.0), 1.0))
-    lost = ~(density[2 * p + 1 :] > top - 0.5 * p - 4.0 * np.sqrt(0.5 * p))
+    too_low = ~(density[2 * p + 1 :] > top - 0.5 * p - 4.0 * np.sqrt(0.5 * p))
     around = _reflect(mode + sd * rng.normal(size=(W, p)), priors)
     impossible = ~np.isfinite(log_density(around))
     near = mode + 1e-3 * sd * rng.normal(size=(int(impossible.sum()), p))
     around[impossible] = _reflect(near, priors)
-    return np.where(lost[:, None], around, walkers)
+    return np.where(too_low[:, None], around, walkers)
 
 
 def _reflect(theta: Array, priors: tuple[Prior, ...]) -> Array:
-    """theta (W, p) folded back into the priors' support where it is a little outside."""
+    """theta (W, p), reflected at the ends of the priors' support."""
     low, high = np.array([prior.support for prior in priors]).T
     with np.errstate(invalid="ignore"):  # an infinite end reflects nothing
         theta = np.where(theta < low, 2.0 * low - theta, theta)
@@ -87,25 +86,28 @@ def _reflect(theta: Array, priors: tuple[Prior, ...]) -> Array:
 
 
 def sample(log_density: LogDensity, walkers: Array, steps: int, rng: np.random.Generator) -> Array:
-    """The walkers (W, p) after so many steps of the ensemble; deterministic given rng.
+    """The walkers (W, p) after this many steps of the ensemble; deterministic given rng.
 
-    Walkers whose density is impossible restart beside a possible one.
+    A walker of density zero is first moved next to a possible one.
     """
     if steps <= 0:
         return walkers
     import emcee
 
-    walkers, density = _revive(log_density, walkers, rng)
+    walkers, density = _replace_impossible(log_density, walkers, rng)
     moves = [(emcee.moves.DEMove(), 0.7), (emcee.moves.StretchMove(), 0.3)]
     sampler = emcee.EnsembleSampler(*walkers.shape, log_density, moves=moves, vectorize=True)
     seed = np.random.RandomState(int(rng.integers(2**31))).get_state()
     state = emcee.State(walkers, log_prob=density, random_state=seed)
-    walk = sampler.sample(state, iterations=steps, store=False, skip_initial_state_check=True)
-    coordinates: Array = deque(walk, maxlen=1)[0].coords
+    states = sampler.sample(state, iterations=steps, store=False, skip_initial_state_check=True)
+    coordinates: Array = deque(states, maxlen=1)[0].coords
     return coordinates
 
 
-def _revive(log_density: LogDensity, walkers: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def _replace_impossible(
+    log_density: LogDensity, walkers: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Walkers (W, p) of positive density, and their log-densities (W,)."""
     density = log_density(walkers)
     dead = np.flatnonzero(~np.isfinite(density))
     if len(dead) == 0:
@@ -116,6 +118,6 @@ def _revive(log_density: LogDensity, walkers: Array, rng: np.random.Generator) -
     beside = walkers[rng.choice(alive, len(dead))]
     walkers[dead] = beside + 1e-3 * rng.normal(size=beside.shape)
     density = log_density(walkers)
-    fallen = ~np.isfinite(density[dead])  # the step led out of the support again
-    walkers[dead[fallen]] = beside[fallen]
+    outside = ~np.isfinite(density[dead])  # the step left the support again
+    walkers[dead[outside]] = beside[outside]
     return walkers, log_density(walkers)

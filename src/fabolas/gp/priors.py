@@ -1,7 +1,7 @@
-"""Priors over the coordinates that are sampled: mostly logarithms, always with their Jacobian.
+"""Priors over sampled coordinates, evaluated and drawn in batches.
 
-Each prior is a density over one real coordinate `t`. Where a parameter is positive, `t` is its logarithm and
-the density is that of `t`, so a walker's move in `t` needs no further correction.
+Each prior is a density over one real coordinate `t`. For a positive parameter `t` is its logarithm. The density is
+that of `t`, Jacobian included, so MCMC in `t` needs no correction.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LogHorseshoe:
 
     @property
     def support(self) -> tuple[float, float]:
-        return -40.0, 40.0  # beyond, there is no mass worth the name, and v^2 overflows or vanishes
+        return -40.0, 40.0  # beyond it the mass is negligible, and v^2 overflows or underflows
 
     def log_density(self, t: Array) -> Array:
         v = np.exp(np.clip(t, *self.support))
@@ -92,7 +92,7 @@ class LogHorseshoe:
 
 
 def log_density(priors: tuple[Prior, ...], theta: Array) -> Array:
-    """Independent priors add up: theta (K, p) -> (K,)."""
+    """The log-density of independent priors: theta (K, p) -> (K,)."""
     total = np.zeros(theta.shape[0])
     for column, prior in enumerate(priors):
         total += prior.log_density(theta[:, column])

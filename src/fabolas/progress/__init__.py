@@ -1,10 +1,19 @@
-"""How a run is going: a live screen on a terminal or in a notebook, now and then a line anywhere else.
+"""Shows the progress of a run: a live screen in a terminal or notebook, otherwise a line from time to time.
 
-``Snapshot`` holds the facts, ``screen`` and ``text`` say how they look, ``live`` where they appear and when.
+``Snapshot`` is the state of a run, ``text`` and ``screen`` turn them into text, ``live`` decides where and when to
+show it.
 """
 
-from fabolas.progress.live import Report, reporting
-from fabolas.progress.snapshot import Running, Sizes, Snapshot
+from fabolas.progress.live import ProgressDisplay, show_progress
+from fabolas.progress.snapshot import FidelityCounts, RunningTrial, Snapshot
 from fabolas.progress.text import duration, line
 
-__all__ = ["Report", "Running", "Sizes", "Snapshot", "duration", "line", "reporting"]
+__all__ = [
+    "FidelityCounts",
+    "ProgressDisplay",
+    "RunningTrial",
+    "Snapshot",
+    "duration",
+    "line",
+    "show_progress",
+]

@@ -1,4 +1,4 @@
-"""Where progress appears and when: live on a terminal and in a notebook, plain lines anywhere else."""
+"""Where and when progress is shown: live in a terminal and in a notebook, as single lines anywhere else."""
 
 import os
 import sys
@@ -8,147 +8,151 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from fabolas.budget import Budget
+from fabolas.budget import Budget, Clock
+from fabolas.display import make_console, safe_text
 from fabolas.progress.snapshot import Snapshot
 from fabolas.progress.text import line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-# Plain lines are for log files: the first ones soon, then ever fewer.
-_FIRST, _GROWTH, _RAREST = 1.0, 1.5, 300.0
+# Seconds between two lines of a log file: at first 1, then half of the elapsed time, at most 300.
+_FIRST_INTERVAL, _INTERVAL_SHARE, _LONGEST_INTERVAL = 1.0, 0.5, 300.0
 
-_PER_SECOND = 4  # refreshes of a terminal; a notebook gets half of them
+_REFRESHES_PER_SECOND = 4  # of a terminal; a notebook is refreshed half as often
 
 
-class Report(Protocol):
-    """Shows the news as fits where they are shown."""
+class ProgressDisplay(Protocol):
+    """Shows snapshots of a run."""
 
-    def __call__(self, news: Snapshot) -> None:
-        """Show these from now on."""
+    def update(self, snapshot: Snapshot) -> None:
+        """Show this snapshot from now on."""
 
-    def notice(self, words: str) -> None:
-        """Say this too; may be called from a signal handler, so it takes no lock and waits for nothing."""
+    def notice(self, text: str) -> None:
+        """Show a message. A signal handler may call this, so it must not wait for a lock."""
 
 
 @contextmanager
-def reporting(
-    enabled: bool, budget: Budget, elapsed: Callable[[], float], console: "Console | None" = None
-) -> Iterator[Report]:
-    """What to call with each news.
+def show_progress(
+    enabled: bool, budget: Budget, clock: Clock, console: "Console | None" = None
+) -> Iterator[ProgressDisplay]:
+    """Show the progress of the run in the body; the body calls ``update`` of the returned display.
 
     Args:
-        enabled: False for silence.
-        budget: What the run may use.
-        elapsed: Seconds used so far, asked between the news too.
-        console: Where to write, standard error by default.
+        enabled: False shows nothing.
+        budget: The limits of the run.
+        clock: Seconds from any origin; the live display adds the time since the last update.
+        console: Where to write; standard error by default.
     """
     if not enabled:
-        yield _Silence()
+        yield _NoDisplay()
         return
-    from rich.console import Console
-
-    console = console or Console(stderr=True, highlight=False)
+    console = console or make_console(stderr=True)
     if console.is_jupyter:
         show = _notebook
     elif console.is_terminal and not console.is_dumb_terminal:
         show = _terminal
     else:
-        lines = _Lines(console, budget)
+        lines = _LineDisplay(console, budget)
         yield lines
-        lines.end()
+        lines.close()
         return
-    latest = _Latest(elapsed)
-    with show(console, lambda: _screen(latest.now(), budget)):
-        yield latest
+    display = _LiveDisplay(clock)
+    with show(console, lambda: _screen(display.current(), budget)):
+        yield display
 
 
-class _Silence:
+class _NoDisplay:
     """Shows nothing."""
 
-    def __call__(self, news: Snapshot) -> None:
+    def update(self, snapshot: Snapshot) -> None:
         pass
 
-    def notice(self, words: str) -> None:
+    def notice(self, text: str) -> None:
         pass
 
 
-class _Lines:
-    """Plain lines for a log: the first ones soon, then ever fewer, and the last news in any case."""
+class _LineDisplay:
+    """Prints lines for a log: often at first, then less and less often, and always the last snapshot."""
 
     def __init__(self, console: "Console", budget: Budget) -> None:
         self._console, self._budget = console, budget
-        self._due, self._shown, self._news = _FIRST, -1, Snapshot()
+        self._next_time, self._trials_shown, self._snapshot = _FIRST_INTERVAL, -1, Snapshot()
 
-    def __call__(self, news: Snapshot) -> None:
-        self._news = news
-        if news.elapsed >= self._due and news.trials > self._shown:
+    def update(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        if snapshot.elapsed >= self._next_time and snapshot.trials > self._trials_shown:
             self._print()
-            self._due = news.elapsed + min(max(_FIRST, (_GROWTH - 1) * news.elapsed), _RAREST)
+            interval = max(_FIRST_INTERVAL, _INTERVAL_SHARE * snapshot.elapsed)
+            self._next_time = snapshot.elapsed + min(interval, _LONGEST_INTERVAL)
 
-    def notice(self, words: str) -> None:
-        # A stream may be in the middle of a write of its own; the system's call does not care.
-        os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{words}\n".encode())
+    def notice(self, text: str) -> None:
+        # Python's stream may be in the middle of a write when a signal arrives; os.write works all the same.
+        os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{safe_text(text)}\n".encode())
 
-    def end(self) -> None:
-        """Show the last news, unless they were."""
-        if self._news.trials > self._shown:
+    def close(self) -> None:
+        """Print the last snapshot if it was not printed."""
+        if self._snapshot.trials > self._trials_shown:
             self._print()
 
     def _print(self) -> None:
-        self._console.print(line(self._news, self._budget), soft_wrap=True)
-        self._shown = self._news.trials
+        self._console.print(line(self._snapshot, self._budget), soft_wrap=True, markup=False, emoji=False)
+        self._trials_shown = self._snapshot.trials
 
 
-class _Latest:
-    """The last news, moved on to the present: time goes on while an evaluation runs.
+class _LiveDisplay:
+    """Keeps the last snapshot, and brings its times up to date whenever it is shown.
 
-    The display asks from a thread of its own.
+    A thread of the terminal or notebook calls ``current``.
     """
 
-    def __init__(self, elapsed: Callable[[], float]) -> None:
-        self._elapsed = elapsed
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._news = Snapshot()
-        self._since: dict[int, float] = {}  # running trial -> when it began, or was first seen
+        self._snapshot = Snapshot()
+        self._updated = clock()  # when the snapshot was given
+        self._started: dict[int, float] = {}  # id of a running trial -> when it started, or was first seen
         self._notice: str | None = None
 
-    def __call__(self, news: Snapshot) -> None:
-        now = self._elapsed()
+    def update(self, snapshot: Snapshot) -> None:
+        now = self._clock()
         with self._lock:
-            self._since = {trial.id: self._since.get(trial.id, now - trial.seconds) for trial in news.running}
-            self._news = news
+            self._started = {
+                trial.id: self._started.get(trial.id, now - trial.seconds) for trial in snapshot.running
+            }
+            self._snapshot, self._updated = snapshot, now
 
-    def notice(self, words: str) -> None:
-        self._notice = words
+    def notice(self, text: str) -> None:
+        self._notice = text
 
-    def now(self) -> Snapshot:
-        """The news as they would be now."""
-        now = self._elapsed()
+    def current(self) -> Snapshot:
+        """Return the last snapshot with the times of now."""
+        now = self._clock()
         with self._lock:
             running = tuple(
-                replace(trial, seconds=max(now - self._since[trial.id], 0.0)) for trial in self._news.running
+                replace(trial, seconds=max(now - self._started[trial.id], 0.0))
+                for trial in self._snapshot.running
             )
-            elapsed = max(now, self._news.elapsed)
-            notice = self._notice if running else None  # it is about what is running
-            return replace(self._news, elapsed=elapsed, running=running, notice=notice)
+            elapsed = self._snapshot.elapsed + now - self._updated
+            notice = self._notice if running else None  # notices are about running trials
+            return replace(self._snapshot, elapsed=elapsed, running=running, notice=notice)
 
 
-def _screen(news: Snapshot, budget: Budget) -> "RenderableType":
-    from fabolas.progress.screen import screen
+def _screen(snapshot: Snapshot, budget: Budget) -> "RenderableType":
+    from fabolas.progress.screen import screen  # imports parts of rich that are slow to import
 
-    return screen(news, budget)
+    return screen(snapshot, budget)
 
 
 @contextmanager
 def _terminal(console: "Console", render: "Callable[[], RenderableType]") -> Iterator[None]:
     from rich.live import Live
 
-    # What the objective prints appears above the screen; what goes to a file is none of ours.
+    # What the objective prints appears above the screen. If it goes to a file, it is left alone.
     with Live(
         console=console,
         get_renderable=render,
-        refresh_per_second=_PER_SECOND,
+        refresh_per_second=_REFRESHES_PER_SECOND,
         redirect_stdout=sys.stdout.isatty(),
         redirect_stderr=sys.stderr.isatty(),
     ):
@@ -157,14 +161,14 @@ def _terminal(console: "Console", render: "Callable[[], RenderableType]") -> Ite
 
 @contextmanager
 def _notebook(console: "Console", render: "Callable[[], RenderableType]") -> Iterator[None]:
-    from fabolas.progress.notebook import Display
+    from fabolas.progress.notebook import NotebookOutput
 
-    display = Display(render)
+    output = NotebookOutput(render)
     ended = threading.Event()
 
     def refresh() -> None:
-        while not ended.wait(2 / _PER_SECOND):
-            display.update()
+        while not ended.wait(2 / _REFRESHES_PER_SECOND):
+            output.update()
 
     thread = threading.Thread(target=refresh, name="fabolas-progress", daemon=True)
     thread.start()
@@ -173,4 +177,4 @@ def _notebook(console: "Console", render: "Callable[[], RenderableType]") -> Ite
     finally:
         ended.set()
         thread.join()
-        display.update()
+        output.update()

@@ -1,35 +1,48 @@
-"""The facts in words: durations, numbers, configurations, and all of it in one line."""
+"""The state of a run as text: durations, numbers, configurations, and everything in one line.
+
+User text in the returned strings is safe to show in a terminal.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from fabolas.budget import Budget
-from fabolas.history import Incumbent
-from fabolas.progress.snapshot import Sizes, Snapshot
+from fabolas.display import safe_text
+from fabolas.progress.snapshot import FidelityCounts, Snapshot
+from fabolas.trials import Incumbent, Trial
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_NONE = "·"
+_NO_TRIALS = "·"
 
 
-def line(news: Snapshot, budget: Budget) -> str:
-    """The news in one line: ``1m05s / 30m00s | 23 trials | best 0.03 ± 0.01 | size 1,250 | 9% thinking``."""
+def line(snapshot: Snapshot, budget: Budget) -> str:
+    """Return all in one line: ``1m05s / 30m00s | 23 trials | best 0.03 ± 0.01 | size 1,250 | 9% overhead``."""
     of_time = f" / {duration(budget.seconds)}" if budget.seconds is not None else ""
-    of_trials = f" / {budget.trials}" if budget.trials is not None else ""
-    failed = f" ({news.failed} failed)" if news.failed else ""
-    trials = f"{news.trials}{of_trials} {'trial' if news.trials == 1 and not of_trials else 'trials'}{failed}"
-    parts = [f"{duration(news.elapsed)}{of_time}", trials]
-    parts.append("no answer yet" if news.incumbent is None else f"best {loss(news.incumbent)}")
-    if news.fidelity:
-        parts.append(fidelities(news.fidelity))
-    if news.trials:
-        parts.append(f"{news.thinking_share:.0%} thinking")
+    parts = [f"{duration(snapshot.elapsed)}{of_time}", _trials_in_line(snapshot, budget.trials)]
+    best = snapshot.incumbent
+    parts.append("no answer yet" if best is None else f"best {loss(best, snapshot.measured)}")
+    if snapshot.fidelity:
+        parts.append(fidelities(snapshot.fidelity))
+    if snapshot.trials:
+        parts.append(f"{snapshot.overhead_share:.0%} overhead")
     return " | ".join(parts)
 
 
+def _trials_in_line(snapshot: Snapshot, limit: int | None) -> str:
+    failed = f" ({snapshot.failed} failed)" if snapshot.failed else ""
+    if limit is None:
+        return f"{snapshot.trials} {'trial' if snapshot.trials == 1 else 'trials'}{failed}"
+    return f"{snapshot.budget_trials} / {limit} trials{_after_earlier(snapshot)}{failed}"
+
+
+def _after_earlier(snapshot: Snapshot) -> str:
+    return f" after {snapshot.trials_before} earlier ones" if snapshot.trials_before else ""
+
+
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 4.2s, 1m05s, 2h03m."""
+    """Return a duration as text: 4.2s, 1m05s, 2h03m; a negative one, after a change of the clock, is 0.0s."""
     if seconds < 10:
-        return f"{seconds:.1f}s"
+        return f"{max(seconds, 0.0):.1f}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes == 0:
         return f"{rest}s"
@@ -39,48 +52,66 @@ def duration(seconds: float) -> str:
 
 
 def number(value: float) -> str:
-    """1,250 or 0.125."""
+    """Return a number as text: 1,250 or 0.125."""
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
-def loss(incumbent: Incumbent) -> str:
-    """0.03125 ± 0.0041."""
-    return f"{incumbent.loss:.4g} ± {incumbent.std:.2g}"
+def loss(incumbent: Incumbent, measured: Trial | None) -> str:
+    """Return the predicted loss as text: 0.03125 ± 0.0041; the measured one if it is too early for a prediction.
+
+    Args:
+        incumbent: The answer.
+        measured: The best trial at any fidelity; None if there is none.
+    """
+    if not incumbent.preliminary:
+        return f"{incumbent.loss:.4g} ± {incumbent.std:.2g}"
+    if measured is None:
+        return "not known yet"
+    return f"measured {measured.loss:.4g} at {fidelities(measured.fidelity)}"
 
 
-def verified(incumbent: Incumbent) -> str:
-    """Whether the answer was ever run at the target."""
-    return "run at the target" if incumbent.verified else "not yet run at the target"
+def what_is_known(incumbent: Incumbent) -> str:
+    """Say whether the configuration was evaluated at the target, or how far the prediction can be relied on."""
+    if incumbent.preliminary:
+        return "too early to predict the target"
+    return "verified at the target" if incumbent.verified else "not verified at the target"
 
 
 def fidelities(fidelity: Mapping[str, float | int]) -> str:
-    """Size 1,250, epochs 3."""
-    return ", ".join(f"{name} {number(value)}" for name, value in fidelity.items())
+    """Return fidelities as text: size 1,250, epochs 3."""
+    return ", ".join(f"{safe_text(name)} {number(value)}" for name, value in fidelity.items())
 
 
 def configuration(config: Mapping[str, Any]) -> str:
-    """C = 29.5, kernel = rbf."""
-    return ", ".join(f"{name} = {setting(value)}" for name, value in config.items())
+    """Return a configuration as text: C = 29.5, kernel = rbf."""
+    return ", ".join(f"{safe_text(name)} = {short(value)}" for name, value in config.items())
 
 
-def setting(value: Any) -> str:
-    """A hyperparameter's value, short enough to read."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def short(value: Any) -> str:
+    """Return the value of a hyperparameter as short text."""
+    return f"{value:.4g}" if isinstance(value, float) else safe_text(value)
 
 
-def counts(news: Snapshot, of: int | None = None) -> str:
-    """138 of 200 (2 failed, 1 lost), 9% thinking."""
-    beside = [f"{n} {what}" for n, what in ((news.failed, "failed"), (news.lost, "lost")) if n]
-    counted = f"{news.trials}{'' if of is None else f' of {of}'}"
-    aside = f" ({', '.join(beside)})" if beside else ""
-    thinking = f", {news.thinking_share:.0%} of the time thinking" if news.trials else ""
-    return f"{counted}{aside}{thinking}"
+def trial_counts(snapshot: Snapshot, limit: int | None = None) -> str:
+    """Return the number of trials as text: 138 of 200 (2 failed, 1 abandoned)."""
+    kinds = ((snapshot.failed, "failed"), (snapshot.abandoned, "abandoned"))
+    not_complete = ", ".join(f"{n} {kind}" for n, kind in kinds if n)
+    counted = f"{snapshot.trials}"
+    if limit is not None:
+        counted = f"{snapshot.budget_trials} of {limit}{_after_earlier(snapshot)}"
+    return f"{counted} ({not_complete})" if not_complete else counted
 
 
-def bars(sizes: Sizes) -> str:
-    """One block for each part of the range, the tallest for the part with most trials: 128 ▂█▅▁··▁▂ 20,000."""
-    most = max(sizes.counts, default=0)
+def overhead(snapshot: Snapshot) -> str:
+    """Return the overhead as text, and what it is."""
+    return f"{snapshot.overhead_share:.0%} of the time, for choosing trials"
+
+
+def bars(fidelity: FidelityCounts) -> str:
+    """Return a histogram with one block per part of the range: 128 ▂█▅▁··▁▂ 20,000."""
+    most = max(fidelity.counts, default=0)
     blocks = "".join(
-        _BLOCKS[round((len(_BLOCKS) - 1) * count / most)] if count else _NONE for count in sizes.counts
+        _BLOCKS[round((len(_BLOCKS) - 1) * count / most)] if count else _NO_TRIALS
+        for count in fidelity.counts
     )
-    return f"{number(sizes.low)} {blocks} {number(sizes.high)}"
+    return f"{number(fidelity.low)} {blocks} {number(fidelity.high)}"

@@ -1,4 +1,4 @@
-"""Hyperparameter search for scikit-learn's estimators; the only importer of scikit-learn besides the demo."""
+"""Hyperparameter search for scikit-learn's estimators. Only this package and the demo import scikit-learn."""
 
 from fabolas.sklearn.search import FabolasSearchCV
 

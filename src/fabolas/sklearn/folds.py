@@ -1,4 +1,4 @@
-"""The cross-validation of one fit: training folds of any size, nested and stratified; test folds as they are."""
+"""The cross-validation of one fit: training folds of any size, nested and stratified; test folds unchanged."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,62 +13,67 @@ from fabolas.subsets import Subsets
 
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to test on
 
-FEWEST = 100  # rows that most estimators can be fitted to at all
-SHARE = (
-    1 / 64
-)  # of the rows, as in the paper: with less, a trial is mostly the scoring of its whole test folds
-MEMBERS = 5  # of each class, for estimators that split their training rows again
-RARE = 1 / 16  # of the rows: no class, however rare, makes the smallest size larger than this
-WORTHWHILE = 4  # times the smallest size at least, or all trials are on all the rows
+# The smallest training fold has at least this many rows; most estimators can be fitted to them.
+MIN_ROWS = 100
+# It has at least this fraction of all rows, as in the paper. With fewer, scoring on the test folds, which are never
+# made smaller, takes most of the time of a trial.
+MIN_FRACTION = 1 / 64
+# It has at least this many rows of each class, because some estimators split their training rows again.
+MIN_ROWS_PER_CLASS = 5
+# But rare classes do not make it larger than this fraction of all rows.
+MAX_FRACTION_FOR_RARE_CLASSES = 1 / 16
+# If all rows are fewer than this many times the smallest size, every trial is on all rows.
+MIN_RANGE = 4
 
 
 @dataclass(frozen=True)
 class Folds:
-    """The splits, drawn once, so that every candidate meets the same folds whatever the splitter.
+    """The splits, drawn once, so that every candidate has the same folds even if the splitter shuffles.
 
     Attributes:
         splits: Rows of each fold to train on and to test on.
-        labels: (n,) class of each row, None where there is nothing to stratify by.
+        labels: (n,) class of each row; None without classes.
     """
 
     splits: tuple[Split, ...]
     labels: IntArray | None
 
     @property
-    def full(self) -> int:
-        """Rows of the largest training fold: what `n_samples` is at full size."""
+    def max_size(self) -> int:
+        """Rows of the largest training fold, when training is on all rows: the largest `n_samples`."""
         return max((len(train) for train, _ in self.splits), default=0)
 
-    def smallest(self) -> int:
-        """The smallest size by default.
+    def min_size(self) -> int:
+        """The default smallest number of training rows.
 
-        The largest of 100 rows, 1/64 of them, and as many as hold each class five times in its share; rare
-        classes do not ask for more than 1/16 of the rows, beyond one row of each class, which is always there.
-        All rows if that is more than a quarter of them.
+        The largest of: 100 rows; 1/64 of all rows; as many as contain five rows of each class if classes keep
+        their shares, but at most 1/16 of all rows; one row of each class. If that is more than a quarter of all
+        rows, it is all rows.
         """
-        size = max(FEWEST, math.ceil(SHARE * self.full))
+        size = max(MIN_ROWS, math.ceil(MIN_FRACTION * self.max_size))
         if self.labels is not None:
-            size = max(size, min(self._rows_for(MEMBERS), math.ceil(RARE * self.full)), self.classes())
-        return size if WORTHWHILE * size <= self.full else self.full
+            most = math.ceil(MAX_FRACTION_FOR_RARE_CLASSES * self.max_size)
+            size = max(size, min(self._rows_for(MIN_ROWS_PER_CLASS), most), self.n_classes())
+        return size if MIN_RANGE * size <= self.max_size else self.max_size
 
-    def classes(self) -> int:
+    def n_classes(self) -> int:
         """The largest number of classes in a training fold; 1 without classes."""
         if self.labels is None:
             return 1
         return max(len(np.unique(self.labels[train])) for train, _ in self.splits)
 
-    def _rows_for(self, members: int) -> int:
-        """Rows in which each class has so many members, or all that a fold has of it, if all keep their share."""
+    def _rows_for(self, per_class: int) -> int:
+        """Rows that contain `per_class` rows of each class, or all that a fold has, if classes keep their shares."""
         assert self.labels is not None
         needed = 1
         for train, _ in self.splits:
             counts = np.bincount(self.labels[train])
             rarest = int(counts[counts > 0].min())
-            needed = max(needed, math.ceil(len(train) * min(members, rarest) / rarest))
+            needed = max(needed, math.ceil(len(train) * min(per_class, rarest) / rarest))
         return needed
 
     def orders(self, seed: int) -> tuple[Subsets, ...]:
-        """One order of the rows of each training fold; its prefixes are the smaller training folds."""
+        """An order of the rows of each training fold; the smaller training folds are its prefixes."""
         return tuple(
             Subsets(len(train) if self.labels is None else self.labels[train], seed=seed, regression=False)
             for train, _ in self.splits
@@ -76,27 +81,28 @@ class Folds:
 
 
 class Subsampled:
-    """A splitter that gives all folds with `size` rows to train on, in proportion where folds differ in size.
+    """A splitter whose largest training fold has `size` rows; other folds shrink in the same proportion.
 
-    None has fewer than `least`, unless it has no more.
-    The rows are in the order of the data: at full size the folds are those of the splitter itself.
+    A training fold has at least `min_size` rows, if the user's splitter gives it as many. Rows keep the order of
+    the data, so on all rows the folds are exactly those of the user's splitter.
     """
 
-    def __init__(self, folds: Folds, orders: Sequence[Subsets], size: int, least: int = 1) -> None:
-        self._folds, self._orders, self._share, self._least = folds, orders, size / folds.full, least
+    def __init__(self, folds: Folds, orders: Sequence[Subsets], size: int, min_size: int = 1) -> None:
+        self._folds, self._orders, self._min_size = folds, orders, min_size
+        self._share = size / folds.max_size
 
     def split(self, X: Any, y: Any = None, **_: Any) -> Iterator[Split]:
-        """Rows of each fold to train on and to test on. The splitter has drawn them, with all that it asks for."""
+        """Training and test rows of each fold. The arguments are not used: the splits were computed before."""
         for (train, test), order in zip(self._folds.splits, self._orders, strict=True):
-            rows = max(order.smallest, min(self._least, len(train)), round(self._share * len(train)))
+            rows = max(order.min_size, min(self._min_size, len(train)), round(self._share * len(train)))
             yield train[np.sort(order[rows])], test
 
 
 def labels_of(y: Any) -> IntArray | None:
-    """(n,) whole numbers for the classes of a classifier's targets; None without columns.
+    """(n,) The class of each row as a whole number; None if there is no target.
 
-    A row with a label in each of several columns counts for the rarest of them: what is rare is then in every
-    subset in about its share, and what is frequent is hardly ever missing.
+    With several target columns, the class of a row is its rarest label. So rare labels keep about their share in
+    every subset, and frequent labels are rarely missing.
     """
     if y is None:
         return None
@@ -109,7 +115,7 @@ def labels_of(y: Any) -> IntArray | None:
 
 
 def _rarest(columns: npt.NDArray[Any]) -> IntArray:
-    """(n,) Which pair of column and label is the rarest that each row (n, q) has."""
+    """(n,) The rarest pair of column and label of each row, from targets (n, q)."""
     codes = np.array([_codes(column) for column in columns.T])  # (q, n)
     counts = np.array([np.bincount(code)[code] for code in codes])
     column = counts.argmin(axis=0)

@@ -1,4 +1,4 @@
-"""Scores, of which more is better, as losses, of which the models like those that are small at the optimum."""
+"""Translates scores, which scikit-learn maximises, to losses, which the study minimises."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,54 +6,55 @@ from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
 
-from fabolas.outputs import Warp
+from fabolas.transforms import FitTransform, log_excess_transform, log_transform
 
-# Those of scikit-learn's metrics that have no best value.
+# Metrics of scikit-learn without an upper bound.
 _UNBOUNDED = ("mutual_info_score", "positive_likelihood_ratio", "dcg_score", "calinski_harabasz_score")
 
 
 @dataclass(frozen=True)
-class Loss:
-    """Which metric is searched by, and how its score becomes a loss: `best` - score, or -score without a best.
+class ScoreLoss:
+    """The metric of the search as a loss: `upper_bound` - score, or -score if the score has no known upper bound.
 
     Attributes:
         metric: Its name in ``cv_results_``, after ``mean_test_``.
-        best: The score that cannot be surpassed: 1 for accuracy, AUC, F1, R² and the like, 0 for scores that
-            are losses with a minus sign; None if it is not known.
+        best: The upper bound of the score: 1 for accuracy, AUC, F1 and R², 0 for negated losses; None if unknown.
     """
 
     metric: str
-    best: float | None
+    upper_bound: float | None
 
-    def of(self, score: float) -> float:
+    def to_loss(self, score: float) -> float:
         """The loss of a score."""
-        return (self.best or 0.0) - score
+        return (self.upper_bound or 0.0) - score
 
-    def score(self, loss: float) -> float:
+    def to_score(self, loss: float) -> float:
         """The score of a loss."""
-        return (self.best or 0.0) - loss
+        return (self.upper_bound or 0.0) - loss
 
     @property
-    def warp(self) -> Warp:
-        """What the model takes the logarithm of: the loss, or where its lowest value is unknown, the excess."""
-        return "excess" if self.best is None else "log"
+    def transform(self) -> FitTransform:
+        """Models see log(loss), or log(loss - lowest loss) if the lower bound of the loss is unknown."""
+        return log_excess_transform if self.upper_bound is None else log_transform
 
 
-def loss_of(estimator: Any, scoring: Any, refit: Any) -> Loss:
-    """The loss to search by: of the metric that `refit` names, or the first of several."""
+def loss_of(estimator: Any, scoring: Any, refit: Any) -> ScoreLoss:
+    """The loss of the metric that `refit` names, or of the first one."""
     if scoring is None:
         bounded = is_classifier(estimator) or is_regressor(estimator)
-        return Loss("score", 1.0 if bounded else None)
+        return ScoreLoss("score", 1.0 if bounded else None)
     if isinstance(scoring, str) or (callable(scoring) and not isinstance(refit, str)):
-        return Loss("score", _best(scoring))
+        return ScoreLoss("score", _upper_bound(scoring))
     if callable(scoring):
-        return Loss(refit, None)  # it returns a dict of scores, which nobody knows before
+        return ScoreLoss(
+            refit, None
+        )  # a callable that returns a dict of scores, unknown before the first call
     name = refit if isinstance(refit, str) else next(iter(scoring))
-    return Loss(name, _best(scoring[name] if isinstance(scoring, Mapping) else name))
+    return ScoreLoss(name, _upper_bound(scoring[name] if isinstance(scoring, Mapping) else name))
 
 
-def _best(scorer: Any) -> float | None:
-    """The best score there can be. A scorer made by ``make_scorer`` knows its sign and the metric it calls."""
+def _upper_bound(scorer: Any) -> float | None:
+    """The upper bound of a score; a scorer made by ``make_scorer`` knows its sign and its metric."""
     if isinstance(scorer, str):
         if scorer in _UNBOUNDED:
             return None
@@ -61,5 +62,5 @@ def _best(scorer: Any) -> float | None:
     if getattr(scorer, "_sign", None) == -1:
         return 0.0
     metric = getattr(scorer, "_score_func", None)
-    theirs = getattr(metric, "__module__", "").startswith("sklearn.metrics")
-    return 1.0 if theirs and getattr(metric, "__name__", "") not in _UNBOUNDED else None
+    from_sklearn = getattr(metric, "__module__", "").startswith("sklearn.metrics")
+    return 1.0 if from_sklearn and getattr(metric, "__name__", "") not in _UNBOUNDED else None

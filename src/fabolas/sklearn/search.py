@@ -1,7 +1,10 @@
-"""``FabolasSearchCV``: scikit-learn's search over hyperparameters, mostly on few of the rows."""
+"""``FabolasSearchCV``: a hyperparameter search for scikit-learn that trains mostly on small subsets of the rows."""
 
+import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,20 +16,23 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from fabolas._types import IntArray
-from fabolas.history import Trial
-from fabolas.progress import reporting
+from fabolas.budget import Duration
+from fabolas.caller_warning import warn_caller
+from fabolas.engine import Engine, Run
+from fabolas.execution import Inline
+from fabolas.interrupts import Interrupts
+from fabolas.progress import ProgressDisplay, Snapshot, show_progress
+from fabolas.sklearn.cv_results import CandidateResult, folds_for_formatting, ranks
 from fabolas.sklearn.evaluation import EvaluateCandidates, Evaluation, replaced
-from fabolas.sklearn.loop import Loop
-from fabolas.sklearn.prepare import Prepared
-from fabolas.sklearn.rows import Row, formattable, ranks
-from fabolas.sklearn.warn import warn
-from fabolas.strategies.model_based import Forecast, ModelBased
+from fabolas.sklearn.prepare import FitSetup
+from fabolas.sklearn.scores import ScoreLoss
 from fabolas.study import Study
+from fabolas.trials import Trial
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_OF_THE_BEST = (
+_BEST_ATTRIBUTES = (
     "best_index_",
     "best_params_",
     "best_score_",
@@ -37,7 +43,7 @@ _OF_THE_BEST = (
 
 
 class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """Search for the hyperparameters that are best on all the rows, mostly by training on few of them.
+    """Find the hyperparameters that are best on all rows, by training mostly on small subsets.
 
         search = FabolasSearchCV(
             make_pipeline(StandardScaler(), SVC()),
@@ -45,57 +51,61 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             time_budget="5m", cv=3, random_state=0,
         ).fit(X, y)
 
-    Each candidate is cross-validated on training folds of a size that the search chooses: nested subsets,
-    stratified for classifiers. Test folds are never made smaller. What it learns at each size tells it where the
-    best candidate on all the rows may be; ``best_score_`` and ``best_index_`` refer to trainings on all of them.
+    A candidate is a setting of the parameters. A trial cross-validates one candidate on training folds of a size that
+    the search chooses. The folds of different sizes are nested, and stratified for classifiers; test folds are never
+    made smaller. A model of all sizes predicts which candidate is best on all rows. ``best_score_`` and
+    ``best_index_`` refer to trials on all rows.
 
     Args:
         estimator: Any estimator or pipeline.
-        param_distributions: Name -> scipy's uniform, loguniform or randint, a list, or a fabolas parameter; or
-            a fabolas.Space or a ConfigurationSpace. Three or more numbers in order are taken as ordered, any
-            other list as choices without order.
-        time_budget: Seconds, or text such as "90s" or "5m": wall clock for all of ``fit``, thinking, the
-            evaluation on all the rows and the refit included. A training that runs is not cut off.
-        n_iter: Number of candidates to evaluate, at any size; one on another number of rows counts again, and the
-            last ones are for the best on all the rows. Up to three are all on all of them. Give a time budget,
-            this, or both. Without a time budget what a trial costs is taken to be its rows, not its seconds.
-        min_size: Training rows in a fold at least, if it has as many: a number or a share; "auto" for the largest
-            of 100 rows, 1/64 of them, and as many as hold each class five times in its share (rare classes ask for
-            no more than 1/16 of the rows). If that is more than a quarter of the rows, all trials are on all.
-        verify: Whether to evaluate the best candidates on all the rows before the search ends.
-        scoring: As in RandomizedSearchCV. With several metrics the search is by the one that `refit` names, or
-            else by the first.
-        n_jobs: Folds to train in parallel; more than there are folds are of no use.
-        refit: As in RandomizedSearchCV. A callable is given the rows of ``cv_results_`` at full size only,
-            or all of them if there is none.
-        cv: As in RandomizedSearchCV. The splits are drawn once in each fit.
-        verbose: 1 shows how it goes on standard error, 2 and more also what scikit-learn says of each fold.
+        param_distributions: A dict from names to scipy's uniform, loguniform or randint, lists, ranges, or fabolas
+            parameters; or a fabolas.Space; or a ConfigurationSpace. A list of three or more numbers in ascending or
+            descending order is an ordered parameter. Any other list is a choice without order.
+        time_budget: Seconds, text such as "90s" or "5m", or a timedelta: wall-clock time of ``fit``, including
+            overhead, the trials on all rows and the refit. A running training is not stopped.
+        n_iter: Number of trials; the same candidate on two numbers of rows is two trials. The last trials run the
+            best candidates on all rows; with at most three trials, all are on all rows. Give a time budget, n_iter
+            or both. Without a time budget, the search uses the number of rows as the cost of a trial, not its
+            seconds.
+        min_size: Smallest number of training rows in a fold, or a share of them; "auto" for the largest of 100
+            rows, 1/64 of all rows, and as many as contain each class five times (at most 1/16 of all rows). If that
+            is more than a quarter of all rows, all trials are on all rows.
+        verify: Whether to run the best candidates on all rows before the search ends.
+        scoring: As in RandomizedSearchCV. With several metrics the search uses the one that `refit` names, or
+            else the first.
+        n_jobs: Number of folds to train in parallel; more than there are folds do not help.
+        refit: As in RandomizedSearchCV. A callable receives only the entries of ``cv_results_`` on all rows, or all
+            entries if there are none on all rows.
+        cv: As in RandomizedSearchCV. The splits are computed once in each fit.
+        verbose: 1 shows progress on standard error; 2 and more also scikit-learn's messages about each fold.
         pre_dispatch: As in RandomizedSearchCV.
         random_state: Seed of the search and the subsets. With `n_iter` alone, the same seed gives the same search.
-            With a time budget which candidates come also depends on how long the ones before took, so two searches
-            agree only as far as their times do.
+            With a time budget, the candidates also depend on how long earlier ones took.
         error_score: As in RandomizedSearchCV; a candidate that failed in any fold never wins.
         return_train_score: As in RandomizedSearchCV.
-        storage: A file that keeps the search; an existing one is continued. None starts afresh each time.
+        storage: A file that keeps the search; an existing one is continued. A search with `n_iter` alone cannot be
+            continued with a time budget, nor the reverse, because they decide differently. None starts a new
+            search each time.
 
     Attributes:
-        cv_results_: As in RandomizedSearchCV, with ``n_samples``, the rows of the largest training fold. Ranks
-            are first for rows at full size.
-        best_index_, best_params_, best_score_: The best mean test score at full size. Without one
-            (`verify=False`, or an interrupt), the lowest predicted loss, at the largest size it was run at.
-        verified_: Whether these are of a run at full size.
-        predicted_loss_, predicted_std_: What the model expects of ``best_params_`` at full size, and how surely.
-            The loss is 1 - score for scores whose best is 1, -score for others.
+        cv_results_: As in RandomizedSearchCV, with one entry for each trial, and with ``n_samples``, the number of
+            rows of the largest training fold. Trials on all rows are ranked first.
+        best_index_, best_params_, best_score_: The trial on all rows with the best mean test score. If there is
+            none (`verify=False`, or Ctrl-C), the candidate with the lowest predicted loss, and its trial on the
+            most rows.
+        verified_: Whether these refer to a trial on all rows.
+        predicted_loss_, predicted_std_: The predicted loss of ``best_params_`` on all rows, and its standard
+            deviation. The loss is 1 - score for scores whose upper bound is 1, and -score for others.
         trials_: Every trial of the study.
         study_: The fabolas.Study, closed.
-        trajectory_: (seconds, incumbent) whenever the models were looked at during the search.
-        min_size_, max_size_: The range of ``n_samples``; equal if all trials were on all the rows.
+        trajectory_: (seconds, incumbent) pairs, as in ``fabolas.Study``.
+        min_size_, max_size_: The range of ``n_samples``; equal if all trials were on all rows.
     """
 
     _parameter_constraints = {  # noqa: RUF012 - the name and form that scikit-learn validates by
         **BaseSearchCV._parameter_constraints,
         "param_distributions": "no_validation",
-        "time_budget": [Real, str, None],
+        "time_budget": [Real, str, timedelta, None],
         "n_iter": [Integral, None],
         "min_size": [Real, str],
         "verify": ["boolean"],
@@ -103,14 +113,14 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         "storage": "no_validation",
     }
 
-    _clock = staticmethod(time.perf_counter)  # another one for simulations
+    _clock = staticmethod(time.perf_counter)  # simulations replace it
 
     def __init__(
         self,
         estimator: Any,
         param_distributions: Any,
         *,
-        time_budget: float | str | None = None,
+        time_budget: Duration | None = None,
         n_iter: int | None = None,
         min_size: float | str = "auto",
         verify: bool = True,
@@ -152,29 +162,31 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @property
     def predicted_loss_(self) -> float:
-        """The loss that the model expects of the best parameters at full size."""
-        return float(self._forecast().losses[0])
+        """The predicted loss of the best parameters on all rows."""
+        best = self._best("best_params_")
+        return float(self.study_.predict(best).loss[0])
 
     @property
     def predicted_std_(self) -> float:
         """Standard deviation of that prediction."""
-        return float(self._forecast().stds[0])
+        best = self._best("best_params_")
+        return float(self.study_.predict(best).loss_std[0])
 
     @property
     def verified_(self) -> bool:
-        """Whether the best parameters were run at full size."""
+        """Whether the best parameters were run on all rows."""
         return bool(self.cv_results_["n_samples"][self._best("best_index_")] == self.max_size_)
 
     def plot(self) -> "Figure":
-        """A figure of the search: scores over time by number of rows, and the best so far at full size.
+        """A figure of the search: scores over time by number of rows, and the best score on all rows so far.
 
         Raises:
             ImportError: If matplotlib is not installed.
         """
-        from fabolas.sklearn.plot import draw, progress_of
+        from fabolas.sklearn.plot import plot_data, plot_search
 
         check_is_fitted(self, "study_")
-        figure: Figure = draw(progress_of(self))
+        figure: Figure = plot_search(plot_data(self))
         return figure
 
     def __sklearn_tags__(self) -> Any:
@@ -183,11 +195,11 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         return tags
 
     def _best(self, name: str) -> Any:
-        """What the search holds for the best.
+        """An attribute that describes the best candidate.
 
         Raises:
             NotFittedError: Before `fit`.
-            AttributeError: If there is none.
+            AttributeError: If there is no best candidate.
         """
         check_is_fitted(self, "study_")
         if name not in vars(self):
@@ -196,36 +208,30 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         return vars(self)[name]
 
-    def _forecast(self) -> Forecast:
-        best = self._best("best_params_")
-        study: Study = self.study_
-        point = study.space.encode(best)
-        return cast(ModelBased, study.strategy).forecast(study.history, point[None])
-
     def fit(self, X: Any, y: Any = None, **params: Any) -> "FabolasSearchCV":
-        """Search, and train the best on all the data; parameters are those of RandomizedSearchCV's ``fit``."""
+        """Search, then train the best candidate on all rows. Parameters are those of RandomizedSearchCV's ``fit``."""
         before = {name: value for name, value in vars(self).items() if name.endswith("_")}
         try:
             return self._fit(X, y, params)
         except BaseException:
             study = vars(self).get("study_")
             if study is None or study is before.get("study_"):
-                # No search of this fit has ended: what an earlier one found stays whole.
+                # This fit has no result, so the attributes of an earlier fit are restored.
                 for name in [name for name in vars(self) if name.endswith("_")]:
                     del self.__dict__[name]
                 self.__dict__.update(before)
             raise
         finally:
-            self.__dict__.pop("_prepared", None)
+            self.__dict__.pop("_setup", None)
 
     def _fit(self, X: Any, y: Any, params: Mapping[str, Any]) -> "FabolasSearchCV":
-        # Not a number marks a failed fold, and cannot be a score by chance; the user's number is put in at the end.
+        # NaN marks a failed fold, because no score can be NaN; the user's number replaces it at the end.
         self._score_of_failures = np.nan if self.error_score == "raise" else self.error_score
-        marked = np.nan if isinstance(self.error_score, Real) else self.error_score
-        with replaced(self, error_score=marked):
+        nan_or_raise = np.nan if isinstance(self.error_score, Real) else self.error_score
+        with replaced(self, error_score=nan_or_raise):
             if hasattr(BaseSearchCV, "_check_input_parameters"):
                 return cast(FabolasSearchCV, super().fit(X, y, **params))
-            # Until scikit-learn 1.9 nobody calls that, and a generator of splits can be read only once.
+            # scikit-learn before 1.9 does not call that method. A generator of splits can be read only once.
             self._validate_params()
             self._get_scorers()
             X, y = indexable(X, y)
@@ -236,79 +242,154 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
                 return cast(FabolasSearchCV, super().fit(X, y, **params))
 
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:
-        """Called with the data: all that can be refused is refused before the first training."""
-        self._prepared = Prepared(self, X, y, split_params)
+        """Called by scikit-learn with the data, before the first training."""
+        self._setup = FitSetup(self, X, y, split_params)
 
     def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
         # Not kept on self: scikit-learn sends self to its workers with every fold.
-        prepared: Prepared = self.__dict__.pop("_prepared")
+        setup: FitSetup = self.__dict__.pop("_setup")
         self.__dict__.pop("study_", None)
-        with prepared.study() as study:
-            evaluation = Evaluation(self, evaluate_candidates, prepared, study.seed)
-            loop = prepared.loop(study, evaluation)
-            with reporting(self.verbose > 0, prepared.budget, loop.elapsed) as report:
-                loop.run(report)
-        self._conclude(loop, evaluation.results, study, prepared)
+        with Interrupts() as interrupts, setup.study() as study:
+            setup.check_continues(study)
+            n_before = len(study.trials)
+            evaluation = Evaluation(self, evaluate_candidates, setup, study.seed)
+            engine = Engine(
+                study,
+                Inline(evaluation),
+                setup.budget,
+                setup.timer,
+                policy=setup.policy(study),
+                max_failures=math.inf,
+                # joblib's workers receive Ctrl-C too, so there is nothing to wait for.
+                finish_running=False,
+                count_abandoned=False,
+            )
+            with show_progress(self.verbose > 0, setup.budget, setup.timer.clock) as display:
+                run = engine.run(_ScoreDisplay(display, setup.loss) if self.verbose > 0 else None, interrupts)
+            if evaluation.error is not None:
+                raise evaluation.error
+            _check_success(study, n_before, run)
+            self._set_results(run, evaluation, study, setup)
 
-    def _conclude(self, loop: Loop, results: dict[str, Any], study: Study, prepared: Prepared) -> None:
-        """Turn the dict that ``fit`` holds into ``cv_results_``, and say which of its rows is the answer."""
-        rows, full = list(loop.rows.values()), prepared.folds.full
-        n_splits = len(prepared.folds.splits)
+    def _set_results(self, run: Run, evaluation: Evaluation, study: Study, setup: FitSetup) -> None:
+        """Fill the dict that ``fit`` uses as ``cv_results_``, and find the entry of the incumbent."""
+        ended = [trial for trial in study.trials if trial.status != "abandoned"]
+        max_size, n_splits = setup.folds.max_size, len(setup.folds.splits)
+        results = [
+            evaluation.by_trial.get(trial.id) or CandidateResult.of_trial(trial, max_size) for trial in ended
+        ]
+        at_target = [result.size == max_size for result in results]
         formatted = super()._format_results(
-            [row.params for row in rows],
+            [result.params for result in results],
             n_splits,
-            formattable(rows, n_splits, self._score_of_failures),
-            {"n_samples": [row.size for row in rows]},
+            folds_for_formatting(results, n_splits, self._score_of_failures),
+            {"n_samples": [result.size for result in results]},
         )
         for key in [key for key in formatted if key.startswith("rank_test_")]:
-            scores = [row.score(key.removeprefix("rank_test_")) for row in rows]
-            formatted[key] = ranks(scores, [row.size == full for row in rows])
-        results.clear()
-        results.update(formatted)
-        for name in _OF_THE_BEST:  # where there is none this time, that of an earlier fit is not it
+            scores = [result.score(key.removeprefix("rank_test_")) for result in results]
+            formatted[key] = ranks(scores, at_target)
+        cv_results = evaluation.cv_results
+        cv_results.clear()
+        cv_results.update(formatted)
+        for name in _BEST_ATTRIBUTES:  # those of an earlier fit may not apply
             self.__dict__.pop(name, None)
-        self.cv_results_ = results  # now already: a refit that is interrupted does not lose it
-        self.study_, self.min_size_, self.max_size_ = study, prepared.smallest, full
-        complete = [row.size == full and np.isfinite(row.score(prepared.loss.metric)) for row in rows]
-        self._complete = np.flatnonzero(complete)
-        self._answer, self._metric = loop.answer(), prepared.loss.metric
-        self.trajectory_ = tuple(loop.trajectory)
-        self._warn(rows)
+        self.cv_results_ = cv_results  # already now, so that an interrupted refit does not lose it
+        self.study_, self.min_size_, self.max_size_ = study, setup.min_size, max_size
+        complete = np.isfinite([result.score(setup.loss.metric) for result in results])
+        self._indices_on_all_rows = np.flatnonzero(complete & np.array(at_target))
+        self._metric, self.trajectory_ = setup.loss.metric, study.trajectory
+        self._incumbent_index = None
+        if run.incumbent is not None:  # its trial on the most rows
+            index = {trial.id: i for i, trial in enumerate(ended)}
+            indices = [index[trial_id] for trial_id in run.incumbent.trial_ids]
+            self._incumbent_index = max(indices, key=lambda i: results[i].size)
+        if run.interrupted:
+            warn_caller(
+                f"the search was interrupted after {len(results)} trials; the answer is the best of these"
+            )
+        self._warn(results)
 
-    def _warn(self, rows: list[Row]) -> None:
-        """Say what scikit-learn cannot: candidates that failed in all folds are ours, and so are sizes."""
-        failed = [row.error for row in rows if not row.folds]
+    def _warn(self, results: list[CandidateResult]) -> None:
+        """Warn of trials that failed in all folds, and of an answer that was not run on all rows."""
+        failed = [result.error for result in results if not result.folds]
         if failed:
-            warn(
-                f"{len(failed)} of {len(rows)} candidates failed in all folds and are ranked last; the last one "
-                f"with:\n{failed[-1]}",
+            warn_caller(
+                f"{len(failed)} of {len(results)} trials failed in all folds and are ranked last; the last one "
+                f"failed with:\n{failed[-1]}",
                 FitFailedWarning,
             )
-        if self.verify and not len(self._complete):
-            there_is_a_best = self.refit or "mean_test_score" in self.cv_results_
+        if self.verify and not len(self._indices_on_all_rows):
+            has_best = bool(self.refit) or "mean_test_score" in self.cv_results_
             answer = (
-                ", so best_params_ are those of lowest predicted loss, and best_score_ is of fewer rows "
+                ", so best_params_ has the lowest predicted loss, and best_score_ is from fewer rows "
                 "(verified_ is False)"
             )
-            warn("no candidate was evaluated on all the rows" + answer * bool(there_is_a_best))
+            warn_caller("no trial on all rows is complete" + (answer if has_best else ""))
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Hand the folds on as they are: to format all rows after each of many trials would be quadratic."""
+        """Return the folds as they are; formatting all results after each trial would take quadratic time."""
         return {"folds": out}
 
     def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
-        """The best row at full size; without one, or if nobody is to verify, the incumbent's largest."""
+        """Return the index of the best trial on all rows.
+
+        Without such a trial, or without verification, it is the index of the incumbent's trial on the most rows.
+        """
         if callable(refit):
-            chosen = self._complete if len(self._complete) else np.arange(len(results["params"]))
-            shown = {key: _some(values, chosen) for key, values in results.items()}
-            return int(chosen[BaseSearchCV._select_best_index(refit, refit_metric, shown)])
-        if self.verify and len(self._complete):
+            on_all_rows = self._indices_on_all_rows
+            chosen = on_all_rows if len(on_all_rows) else np.arange(len(results["params"]))
+            selected = {key: _select(values, chosen) for key, values in results.items()}
+            return int(chosen[BaseSearchCV._select_best_index(refit, refit_metric, selected)])
+        if self.verify and len(self._indices_on_all_rows):
             return int(np.argmin(results[f"rank_test_{refit_metric}"]))
-        assert self._answer is not None, "a search without a complete trial has raised before"
-        return self._answer
+        assert self._incumbent_index is not None, "a search without a complete trial raises before this"
+        return self._incumbent_index
 
 
-def _some(values: Any, chosen: IntArray) -> Any:
+class _ScoreDisplay:
+    """Shows the incumbent's score instead of its loss."""
+
+    def __init__(self, display: ProgressDisplay, loss: ScoreLoss) -> None:
+        self._display, self._loss = display, loss
+
+    def update(self, snapshot: Snapshot) -> None:
+        if snapshot.incumbent is not None:
+            score, measured = self._loss.to_score(snapshot.incumbent.loss), snapshot.measured
+            if measured is not None and measured.loss is not None:
+                measured = replace(measured, loss=self._loss.to_score(measured.loss))
+            incumbent = replace(snapshot.incumbent, loss=score)
+            snapshot = replace(snapshot, incumbent=incumbent, measured=measured)
+        self._display.update(snapshot)
+
+    def notice(self, text: str) -> None:
+        self._display.notice(text)
+
+
+def _check_success(study: Study, n_before: int, run: Run) -> None:
+    """Raise if this fit has no complete trial.
+
+    Raises:
+        KeyboardInterrupt: If Ctrl-C ended the search before one.
+        ValueError: If all of them failed.
+    """
+    new = [trial for trial in study.trials[n_before:] if trial.status != "abandoned"]
+    if any(trial.status == "complete" for trial in new):
+        return
+    if run.interrupted:
+        raise KeyboardInterrupt
+    before = int(study.history.complete.sum())
+    kept = (
+        f" The storage has {before} complete trials; a fit with at least one complete trial will include them."
+        if before
+        else ""
+    )
+    raise ValueError(
+        f"all {len(new)} trials of this fit failed, so there is no best candidate; set error_score='raise' to "
+        f"get the first failure at once.{kept} The last failure was:\n{new[-1].error}"
+    )
+
+
+def _select(values: Any, chosen: IntArray) -> Any:
     return [values[i] for i in chosen] if isinstance(values, list) else values[chosen]

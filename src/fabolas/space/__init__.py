@@ -1,8 +1,13 @@
-"""Configurations and fidelities <-> points of the unit cube: the only place that transforms coordinates.
+"""The search space: translates configurations and fidelities to points of the unit cube and back.
 
-Notation: x in [0, 1]^d is a configuration, u in [0, 1]^f the fidelities (u = 1 is the target); a point is a
-row (d + f,), x first. Every axis has a lattice in [0, 1]; ``snap`` moves points to it, and on it the maps to
-values and back are exact inverses.
+This is the only package that transforms coordinates. Notation: x in [0, 1]^d is a configuration, u in [0, 1]^f
+are the fidelities (u = 1 is the target), and a point is a row (d + f,) with x first.
+
+Each axis has a finite grid of representable coordinates in [0, 1]. ``Space.snap`` moves points to the nearest
+grid point. On grid points ``Space.encode`` and ``Space.decode`` are exact inverses.
+
+``parse`` reads what the user wrote, with the help of ``configspace`` and ``distributions``. ``parameters`` and
+``fidelity`` define the axes, ``rules`` the conditions and forbidden clauses. ``space`` puts them together.
 """
 
 from fabolas.space.fidelity import Fidelity

@@ -1,11 +1,11 @@
-"""Reads a ``ConfigSpace.ConfigurationSpace`` into our axes and rules; the only importer of ConfigSpace.
+"""Translates a ``ConfigSpace.ConfigurationSpace`` to axes and rules; the only module that imports ConfigSpace.
 
-Priors and weights are not carried over: the model learns where the good values are.
+Priors and weights are ignored: the model learns where the good values are.
 """
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace import conditions as cs_conditions
@@ -14,7 +14,8 @@ from ConfigSpace import hyperparameters as cs_hyperparameters
 from ConfigSpace.types import NotSet
 
 from fabolas.space.parameters import Axis, Categorical, Constant, Float, Integer, Ordinal, label
-from fabolas.space.rules import Comparison, Junction, Membership, Opaque, Relation, Rule, check_comparable
+from fabolas.space.parse import ParsedSpace
+from fabolas.space.rules import Comparison, Conjunction, CustomRule, Disjunction, Membership, Relation, Rule
 
 _CONDITION_OPERATORS: dict[type, str] = {
     cs_conditions.EqualsCondition: "==",
@@ -38,24 +39,16 @@ _RELATION_OPERATORS: dict[type, str] = {
 }
 
 
-class Reading(NamedTuple):
-    """A configuration space in our terms."""
-
-    axes: dict[str, Axis]
-    conditions: dict[str, Rule]  # child -> when it is active
-    forbidden: tuple[Rule, ...]
-
-
-def read_configuration_space(space: ConfigurationSpace) -> Reading:
-    """Axes in ConfigSpace's order, one condition per conditional hyperparameter, all forbidden clauses."""
-    axes = {name: read_hyperparameter(hyperparameter) for name, hyperparameter in space.items()}
-    conditions = {condition.child.name: _read_condition(condition, axes) for condition in space.conditions}
-    forbidden = tuple(_read_forbidden(clause, axes) for clause in space.forbidden_clauses)
-    return Reading(axes, conditions, forbidden)
+def parse_configuration_space(space: ConfigurationSpace) -> ParsedSpace:
+    """Return the axes in ConfigSpace's order, the conditions and the forbidden clauses."""
+    axes = {name: parse_hyperparameter(hyperparameter) for name, hyperparameter in space.items()}
+    conditions = {condition.child.name: _parse_condition(condition, axes) for condition in space.conditions}
+    forbidden = tuple(_parse_forbidden(clause, axes) for clause in space.forbidden_clauses)
+    return ParsedSpace(axes, conditions, forbidden)
 
 
-def read_hyperparameter(hyperparameter: Any) -> Axis:
-    """One of ConfigSpace's hyperparameters as an axis with the same values."""
+def parse_hyperparameter(hyperparameter: Any) -> Axis:
+    """Return the axis with the same values as a hyperparameter of ConfigSpace."""
     if isinstance(hyperparameter, cs_hyperparameters.Constant):
         return Constant((hyperparameter.value,))
     if isinstance(hyperparameter, cs_hyperparameters.CategoricalHyperparameter):
@@ -75,11 +68,11 @@ def read_hyperparameter(hyperparameter: Any) -> Axis:
     )
 
 
-def _read_condition(condition: Any, axes: dict[str, Axis]) -> Rule:
+def _parse_condition(condition: Any, axes: dict[str, Axis]) -> Rule:
     kind = type(condition)
     if kind in (cs_conditions.AndConjunction, cs_conditions.OrConjunction):
-        parts = tuple(_read_condition(part, axes) for part in condition.components)
-        return Junction(parts, every=kind is cs_conditions.AndConjunction)
+        parts = tuple(_parse_condition(part, axes) for part in condition.components)
+        return Conjunction(parts) if kind is cs_conditions.AndConjunction else Disjunction(parts)
     if kind is cs_conditions.InCondition:
         return _membership(condition.parent.name, condition.values, axes)
     if kind in _CONDITION_OPERATORS:
@@ -87,26 +80,26 @@ def _read_condition(condition: Any, axes: dict[str, Axis]) -> Rule:
         try:
             return _comparison(condition.parent.name, op, condition.value, axes)
         except ValueError:
-            pass  # a value outside the parent's range, which ConfigSpace allows on request: ask it row by row
+            pass  # ConfigSpace can allow a value outside the parent's range, which has no coordinate
     literals = getattr(condition, "dlcs", (condition,))
     parents = frozenset(literal.parent.name for literal in literals)
-    return Opaque(repr(condition), parents, condition.satisfied_by_value, NotSet)
+    return CustomRule(repr(condition), parents, condition.satisfied_by_value, NotSet)
 
 
-def _read_forbidden(clause: Any, axes: dict[str, Axis]) -> Rule:
+def _parse_forbidden(clause: Any, axes: dict[str, Axis]) -> Rule:
     kind = type(clause)
     if kind in (cs_forbidden.ForbiddenAndConjunction, cs_forbidden.ForbiddenOrConjunction):
-        parts = tuple(_read_forbidden(part, axes) for part in clause.components)
-        return Junction(parts, every=kind is cs_forbidden.ForbiddenAndConjunction)
+        parts = tuple(_parse_forbidden(part, axes) for part in clause.components)
+        return Conjunction(parts) if kind is cs_forbidden.ForbiddenAndConjunction else Disjunction(parts)
     if kind is cs_forbidden.ForbiddenInClause:
         return _membership(clause.hyperparameter.name, clause.values, axes)
     if kind in _CLAUSE_OPERATORS:
         return _comparison(clause.hyperparameter.name, _CLAUSE_OPERATORS[kind], clause.value, axes)
     if kind in _RELATION_OPERATORS:
         relation = Relation(clause.left.name, clause.right.name, _RELATION_OPERATORS[kind])
-        check_comparable(relation, axes)
+        relation.check_comparable(axes)
         return relation
-    return Opaque(repr(clause), frozenset(axes), clause.is_forbidden_value, None)
+    return CustomRule(repr(clause), frozenset(axes), clause.is_forbidden_value, None)
 
 
 def _comparison(name: str, op: str, value: Any, axes: dict[str, Axis]) -> Comparison:
@@ -121,5 +114,5 @@ def _membership(name: str, values: Iterable[Any], axes: dict[str, Axis]) -> Memb
 
 
 def _text(axis: Axis, value: Any) -> str:
-    """The value as the axis has it, so that 1 and 1.0 read alike where they mean the same."""
+    """Return the value as the axis decodes it, as text, so that 1 and 1.0 give the same text on a Float."""
     return label(axis.value(axis.coordinate(value)))

@@ -1,11 +1,15 @@
-"""A space in words that JSON can hold, and the sentences that tell two such descriptions apart."""
+"""The description of a space: to JSON values, back to axes, and the differences of two descriptions."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabolas.space.fidelity import Fidelity
-from fabolas.space.parameters import Axis
+from fabolas.space.parameters import Axis, Categorical, Constant, Float, Integer, Ordinal, label
 from fabolas.space.rules import Rule
+
+_NUMERIC: dict[str, type[Float] | type[Integer]] = {"float": Float, "integer": Integer}
+_CHOICES = {"categorical": Categorical, "ordinal": Ordinal, "constant": Constant}
 
 
 def describe(
@@ -14,7 +18,7 @@ def describe(
     forbidden: tuple[Rule, ...],
     fidelities: Mapping[str, Fidelity],
 ) -> dict[str, Any]:
-    """Everything that makes two spaces different, the order of the columns included, as JSON-able values."""
+    """Return all that distinguishes two spaces, also the order of columns, as values that JSON can represent."""
     return {
         "parameters": [{"name": name, **axis.describe()} for name, axis in axes.items()],
         "conditions": sorted(f"{name} if {rule.text}" for name, rule in conditions.items()),
@@ -23,31 +27,80 @@ def describe(
     }
 
 
-def difference(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """One sentence for each difference between two descriptions; [] if they are equal."""
+def axes_from_description(description: Mapping[str, Any]) -> dict[str, Axis]:
+    """Return the described axes; a choice that Python cannot write as a literal is the text that describes it."""
+    return {entry["name"]: _axis(entry) for entry in description["parameters"]}
+
+
+def conditional_names(description: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the hyperparameters that are not always active."""
+    names = [entry["name"] for entry in description["parameters"]]
+    rules: list[str] = description["conditions"]
+    return frozenset(name for name in names if any(rule.startswith(f"{name} if ") for rule in rules))
+
+
+def fidelities_from_description(description: Mapping[str, Any]) -> dict[str, Fidelity]:
+    """Return the described fidelities."""
+    return {
+        entry["name"]: Fidelity(**{key: value for key, value in entry.items() if key != "name"})
+        for entry in description["fidelities"]
+    }
+
+
+def _axis(entry: Mapping[str, Any]) -> Axis:
+    kind = entry["kind"]
+    if kind in _NUMERIC:
+        return _NUMERIC[kind](entry["low"], entry["high"], entry["log"], entry["default"])
+    choices = _choices(entry["choices"])
+    return _CHOICES[kind](choices, choices[entry["choices"].index(entry["default"])])
+
+
+def _choices(texts: Sequence[str]) -> tuple[Any, ...]:
+    values = tuple(map(_value, texts))
+    # A function ``pkg.f`` and the text "pkg.f" would be equal; then all choices remain texts.
+    return values if len(set(map(label, values))) == len(values) else tuple(texts)
+
+
+def _value(text: str) -> Any:
+    """Return the value whose ``repr`` is the text; the text itself if it is not a literal of Python."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    if repr(value) != text:
+        return text
+    # A lone surrogate cannot be printed.
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def differences(this: Mapping[str, Any], recorded: Mapping[str, Any]) -> list[str]:
+    """Return one sentence for each difference between two descriptions; [] if they are equal."""
     return [
-        *_named("hyperparameter", here["parameters"], there.get("parameters", [])),
-        *_named("fidelity", here["fidelities"], there.get("fidelities", [])),
-        *_stated("condition", here["conditions"], there.get("conditions", [])),
-        *_stated("forbidden clause", here["forbidden"], there.get("forbidden", [])),
+        *_named_differences("hyperparameter", this["parameters"], recorded.get("parameters", [])),
+        *_named_differences("fidelity", this["fidelities"], recorded.get("fidelities", [])),
+        *_text_differences("condition", this["conditions"], recorded.get("conditions", [])),
+        *_text_differences("forbidden clause", this["forbidden"], recorded.get("forbidden", [])),
     ]
 
 
-def _named(what: str, here: list[dict[str, Any]], there: list[dict[str, Any]]) -> list[str]:
-    ours = {entry["name"]: entry for entry in here}
-    theirs = {entry["name"]: entry for entry in there}
-    sentences = [f"{what} {name!r} is only here" for name in ours if name not in theirs]
-    sentences += [f"{what} {name!r} is only there" for name in theirs if name not in ours]
+def _named_differences(what: str, this: list[dict[str, Any]], recorded: list[dict[str, Any]]) -> list[str]:
+    ours = {entry["name"]: entry for entry in this}
+    theirs = {entry["name"]: entry for entry in recorded}
+    sentences = [f"{what} {name!r} is only in this space" for name in ours if name not in theirs]
+    sentences += [f"{what} {name!r} is only in the recorded space" for name in theirs if name not in ours]
     for name in ours:
         for key in sorted({*ours[name], *theirs[name]} if name in theirs else ()):
             a, b = ours[name].get(key, "not given"), theirs[name].get(key, "not given")
             if a != b:
-                sentences.append(f"{what} {name!r} has {key} {a} here and {b} there")
+                sentences.append(f"{what} {name!r} has {key} {a} in this space and {b} in the recorded one")
     if ours.keys() == theirs.keys() and list(ours) != list(theirs):
-        sentences.append(f"the order of names is {list(ours)} here and {list(theirs)} there")
+        sentences.append(
+            f"the order of names is {list(ours)} in this space and {list(theirs)} in the recorded one"
+        )
     return sentences
 
 
-def _stated(what: str, here: list[str], there: list[str]) -> list[str]:
-    sentences = [f"the {what} '{text}' is only here" for text in here if text not in there]
-    return sentences + [f"the {what} '{text}' is only there" for text in there if text not in here]
+def _text_differences(what: str, this: list[str], recorded: list[str]) -> list[str]:
+    ours = [f"the {what} '{text}' is only in this space" for text in this if text not in recorded]
+    theirs = [f"the {what} '{text}' is only in the recorded space" for text in recorded if text not in this]
+    return ours + theirs

@@ -1,4 +1,4 @@
-"""A fidelity: how much of something (rows, epochs, pixels) an evaluation uses; the upper end is the goal."""
+"""A fidelity says how much of something (rows, epochs, pixels) an evaluation uses; its upper end is the target."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,28 +10,40 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.space.parameters import Float
-from fabolas.space.scale import Record, Scale, checked_integer, checked_number
+from fabolas.space.scale import PicklesFieldsOnly, Scale
+from fabolas.space.validation import checked_name, finite_number, whole_number
 
 
 @dataclass(frozen=True)
-class Fidelity(Record):
-    """The range of a fidelity: u = (log n - log low) / (log high - log low), u = 1 the target.
+class Fidelity(PicklesFieldsOnly):
+    """The range of a fidelity. A value s has the coordinate u = (log s - log low) / (log high - log low).
 
     Args:
-        low: The smallest value an evaluation may use, above zero.
-        high: The target, which the answer is about.
-        log: Whether u is affine in the logarithm (the usual case) or in the value itself.
-        integer: Whether only whole numbers make sense.
+        low: The smallest value that an evaluation may use; more than 0.
+        high: The target: the answer is the best configuration at this value.
+        log: Whether u is linear in log s, as above, or in s.
+        integer: Whether only whole numbers are allowed.
+        reports: Whether an evaluation passes through all smaller values and reports its loss there (epochs, boosting
+            rounds, trees): ``trial.report(epochs=3, loss=0.21)``. At most one fidelity of a space does.
+        resume: Whether an evaluation can continue an earlier one from its checkpoint, so that only the difference
+            costs time. Needs ``reports``.
     """
 
     low: float
     high: float
     log: bool = True
     integer: bool = True
+    reports: bool = False
+    resume: bool = False
 
     def __post_init__(self) -> None:
+        if self.resume and not self.reports:
+            raise ValueError(
+                "Fidelity expected reports=True together with resume=True, because only a training that passes "
+                "through smaller values can be continued; give both"
+            )
         for name in ("low", "high"):
-            number = checked_number(getattr(self, name), f"Fidelity's {name}")
+            number = finite_number(getattr(self, name), f"Fidelity's {name}")
             if self.integer and number != np.floor(number):
                 raise ValueError(
                     f"Fidelity's {name} expected a whole number, got {number!r}; "
@@ -40,11 +52,11 @@ class Fidelity(Record):
             object.__setattr__(self, name, int(number) if self.integer else number)
         if self.low <= 0:
             raise ValueError(
-                f"Fidelity expected low > 0, got low={self.low!r}; start from the smallest useful value"
+                f"Fidelity expected low > 0, got low={self.low!r}; choose the smallest useful value"
             )
         if self.low == self.high:
             raise ValueError(
-                f"Fidelity expected low < high, got {self.low!r} for both; widen it, or leave it out"
+                f"Fidelity expected low < high, got {self.low!r} for both; widen it, or use no fidelity"
             )
         if self.low > self.high:
             raise ValueError(
@@ -58,48 +70,50 @@ class Fidelity(Record):
             )
 
         if not self.integer:
-            Float(self.low, self.high, log=self.log)  # refuses what cannot be resolved
+            Float(self.low, self.high, log=self.log)  # raises if floating point cannot resolve the range
 
     @cached_property
     def _scale(self) -> Scale:
         return Scale(float(self.low), float(self.high), self.log)
 
     @cached_property
-    def _real(self) -> Float:
+    def _float(self) -> Float:
         return Float(float(self.low), float(self.high), log=self.log)
 
     def values(self, u: Array) -> Array:
-        """Coordinates of any shape to values in [low, high], whole ones if the fidelity is an integer."""
-        values = self._scale.values(u)
+        """Map coordinates of any shape to values in [low, high], rounded if the fidelity is an integer."""
+        values = self._scale.from_unit(u)
         return np.rint(values) if self.integer else values
 
     def snap(self, u: Array) -> Array:
-        """The nearest representable coordinates; the ends stay exactly 0 and 1."""
-        return self._scale.unit(self.values(u)) if self.integer else self._real.snap(u)
+        """Move coordinates to the nearest grid coordinates; 0 and 1 stay as they are."""
+        return self._scale.to_unit(self.values(u)) if self.integer else self._float.snap(u)
 
     def value(self, u: float) -> float | int:
-        """One coordinate to the python number it stands for."""
-        return round(float(self.values(np.array([u]))[0])) if self.integer else self._real.value(u)
+        """Map one coordinate to its value, a Python number."""
+        return round(float(self.values(np.array([u]))[0])) if self.integer else self._float.value(u)
 
     def coordinate(self, value: Any) -> float:
-        """One value to its coordinate in [0, 1]."""
+        """Map one value to its coordinate in [0, 1]."""
         if not self.integer:
-            return self._real.coordinate(value)
-        number = checked_integer(value, "an integer fidelity")
+            return self._float.coordinate(value)
+        number = whole_number(value, "an integer fidelity")
         if not self.low <= number <= self.high:
             raise ValueError(
                 f"expected a value in [{self.low}, {self.high}], got {value!r}; "
                 "choose one in this range, or widen it"
             )
-        return float(self._scale.unit(np.array([float(number)]))[0])
+        return float(self._scale.to_unit(np.array([float(number)]))[0])
 
     def describe(self) -> dict[str, Any]:
-        """JSON-able and complete."""
-        return {"low": self.low, "high": self.high, "log": self.log, "integer": self.integer}
+        """Return everything that defines the fidelity, as values that JSON can represent."""
+        described = {"low": self.low, "high": self.high, "log": self.log, "integer": self.integer}
+        # Only where they are set, so that studies without curves have the description that they always had.
+        return described | {name: True for name in ("reports", "resume") if getattr(self, name)}
 
 
-def read_fidelities(fidelities: object) -> dict[str, Fidelity]:
-    """A mapping name -> Fidelity or (low, high), or None for no fidelity at all."""
+def parse_fidelities(fidelities: object) -> dict[str, Fidelity]:
+    """Return name -> Fidelity for a mapping name -> Fidelity or (low, high); None means no fidelity."""
     if fidelities is None:
         return {}
     if not isinstance(fidelities, Mapping):
@@ -107,16 +121,24 @@ def read_fidelities(fidelities: object) -> dict[str, Fidelity]:
             "fidelities expected a mapping name -> (low, high) or fabolas.Fidelity, "
             f'got {type(fidelities).__name__}; write {{"size": (100, 50_000)}}'
         )
-    return {_checked_name(name): _read_fidelity(name, spec) for name, spec in fidelities.items()}
+    return {checked_name(name, "fidelity"): _parse_fidelity(name, spec) for name, spec in fidelities.items()}
 
 
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"a fidelity's name expected a non-empty string, got {name!r}; rename it")
-    return name
+def refuse_reports(fidelities: Mapping[str, Fidelity], who: str) -> None:
+    """Refuse fidelities with reports, for a way in that cannot pass reports on.
+
+    Raises:
+        ValueError: If a fidelity is declared with ``reports=True``. Choices would count on points that never come.
+    """
+    for name, fidelity in fidelities.items():
+        if fidelity.reports:
+            raise ValueError(
+                f"{who} expected fidelities without reports, got {name!r} with reports=True, which only "
+                "fabolas.minimize and fabolas.Study can use; leave it out"
+            )
 
 
-def _read_fidelity(name: str, spec: object) -> Fidelity:
+def _parse_fidelity(name: str, spec: object) -> Fidelity:
     if isinstance(spec, Fidelity):
         return spec
     if not isinstance(spec, tuple | list) or len(spec) != 2:

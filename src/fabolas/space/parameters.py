@@ -1,4 +1,4 @@
-"""The kinds of hyperparameter: frozen records that validate themselves and know their axis of the cube."""
+"""The kinds of hyperparameter: frozen records that check their arguments, each one an axis of the unit cube."""
 
 import math
 from collections.abc import Sequence
@@ -9,36 +9,44 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.space.scale import Record, Scale, cell, check_log, checked_integer, checked_number
+from fabolas.space.scale import PicklesFieldsOnly, Scale, cell_index
+from fabolas.space.validation import (
+    check_in_range,
+    check_log_range,
+    check_order,
+    finite_number,
+    readable,
+    whole_number,
+)
 
 
 class Axis(Protocol):
-    """One hyperparameter as a lattice in [0, 1], on which value and coordinate are inverses."""
+    """One hyperparameter as an axis of the unit cube: a grid in [0, 1] with one value for each grid point."""
 
     def snap(self, x: Array) -> Array:
-        """Coordinates (m,) to the nearest lattice coordinates (m,)."""
+        """Move coordinates (m,) to the nearest grid coordinates (m,)."""
 
-    def numbers(self, x: Array) -> Array:
-        """Coordinates (m,) to numbers (m,): the values of a numeric axis, the indices of the others."""
+    def values_or_indices(self, x: Array) -> Array:
+        """Map coordinates (m,) to the values (m,) of a numeric axis, or to the indices (m,) of the choices."""
 
     def value(self, x: float) -> Any:
-        """One coordinate to the plain python value."""
+        """Map one coordinate to its value, a plain Python object."""
 
     def coordinate(self, value: Any) -> float:
-        """One value to its lattice coordinate; a ValueError or TypeError if it is not of this axis."""
+        """Map one value to its grid coordinate; raise ValueError or TypeError if the axis does not have it."""
 
-    def every(self) -> Sequence[Any] | None:
-        """All its values; None if there are as many as floating-point numbers."""
+    def all_values(self) -> Sequence[Any] | None:
+        """Return all values; None for a real-valued axis."""
 
     def default_coordinate(self) -> float:
-        """Where the axis rests while its hyperparameter is inactive."""
+        """Return the coordinate that an inactive hyperparameter has."""
 
     def describe(self) -> dict[str, Any]:
-        """JSON-able and complete."""
+        """Return everything that defines the axis, as values that JSON can represent."""
 
 
 class _Unset:
-    """The type of 'no default given', because None may well be a choice."""
+    """The type of UNSET, which means "no default given". None cannot be used, because None may be a choice."""
 
     def __repr__(self) -> str:
         return "unset"
@@ -50,30 +58,19 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-def _check_order(low: float, high: float, what: str) -> None:
-    if low > high:
-        raise ValueError(f"{what} expected low < high, got low={low!r}, high={high!r}; swap them")
-
-
-def _check_inside(value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ValueError(
-            f"expected a value in [{low!r}, {high!r}], got {value!r}; choose one in this range, or widen it"
-        )
-
-
 @dataclass(frozen=True)
-class Float(Record):
-    """A real hyperparameter in [low, high]; decimals of up to about 12 digits survive the cube exactly.
+class Float(PicklesFieldsOnly):
+    """A real hyperparameter in [low, high].
 
-    The lattice is dyadic, 2^-45 wide or coarser where floating point demands it; a lattice point stands for
-    the shortest decimal in its cell, so that 0.1 comes back as 0.1.
+    The grid has steps of 2^-45, or larger powers of two where floating point needs them. A grid point stands for
+    the shortest decimal number in its cell, so that 0.1 is decoded as 0.1 and not as 0.10000000000000142. Decimal
+    numbers of up to about 12 digits are encoded and decoded exactly.
 
     Args:
         low: Lower end, included.
         high: Upper end, included.
-        log: Whether the cube is affine in the logarithm.
-        default: Where the axis rests while inactive; the middle of the axis if not given.
+        log: Whether the axis is linear in the logarithm of the value.
+        default: Value that stands for an inactive hyperparameter in the cube; the middle of the axis by default.
     """
 
     low: float
@@ -82,27 +79,27 @@ class Float(Record):
     default: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", checked_number(self.low, "Float's low"))
-        object.__setattr__(self, "high", checked_number(self.high, "Float's high"))
-        _check_order(self.low, self.high, "Float")
+        object.__setattr__(self, "low", finite_number(self.low, "Float's low"))
+        object.__setattr__(self, "high", finite_number(self.high, "Float's high"))
+        check_order(self.low, self.high, "Float")
         if self.low == self.high:
             raise ValueError(
-                f"Float expected low < high, got {self.low!r} for both; write the bare number for a constant"
+                f"Float expected low < high, got {self.low!r} for both; write the number alone for a constant"
             )
         if not math.isfinite(self.high - self.low):
             raise ValueError(
                 f"Float expected a finite width, got low={self.low!r}, high={self.high!r}; narrow the range"
             )
         if self.log:
-            check_log(self.low, "Float")
+            check_log_range(self.low, "Float")
         if self._scale.bits == 0:
             raise ValueError(
-                f"Float expected ends that differ in more than rounding, got low={self.low!r}, "
+                f"Float expected ends that differ by more than rounding errors, got low={self.low!r}, "
                 f"high={self.high!r}; widen the range"
             )
         if self.default is not None:
-            default = checked_number(self.default, "Float's default")
-            _check_inside(default, self.low, self.high)
+            default = finite_number(self.default, "Float's default")
+            check_in_range(default, self.low, self.high)
             object.__setattr__(self, "default", default)
 
     @cached_property
@@ -116,33 +113,33 @@ class Float(Record):
     def snap(self, x: Array) -> Array:
         return np.rint(x * self._cells) / self._cells
 
-    def numbers(self, x: Array) -> Array:
-        return self._scale.values(x)
+    def values_or_indices(self, x: Array) -> Array:
+        return self._scale.from_unit(x)
 
     def value(self, x: float) -> float:
-        """The shortest decimal that has this lattice coordinate."""
+        """Return the shortest decimal number that has this grid coordinate."""
         x = float(self.snap(np.array([x]))[0])
         if x in (0.0, 1.0):
             return self.low if x == 0.0 else self.high
-        raw = float(self._scale.values(np.array([x]))[0])
-        # On a log scale digits are counted from the value's own magnitude, otherwise from that of the range.
+        raw = float(self._scale.from_unit(np.array([x]))[0])
+        # On a log scale digits are counted from the magnitude of the value, otherwise from that of the range.
         first = -math.floor(math.log10(raw if self.log else self.high - self.low))
         for digits in range(first, first + 17):
-            short = round(raw, digits) + 0.0  # no -0.0
-            if self.low <= short <= self.high and self._lattice(short) == x:
+            short = round(raw, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
+            if self.low <= short <= self.high and self._to_grid(short) == x:
                 return short
         return raw
 
     def coordinate(self, value: Any) -> float:
-        number = checked_number(value, "a Float")
-        _check_inside(number, self.low, self.high)
-        return self._lattice(number)
+        number = finite_number(value, "a Float")
+        check_in_range(number, self.low, self.high)
+        return self._to_grid(number)
 
-    def every(self) -> None:
+    def all_values(self) -> None:
         return None
 
-    def _lattice(self, value: float) -> float:
-        return round(self._scale.unit_of(value) * self._cells) / self._cells
+    def _to_grid(self, value: float) -> float:
+        return round(self._scale.number_to_unit(value) * self._cells) / self._cells
 
     def default_coordinate(self) -> float:
         return self.coordinate(self.value(0.5) if self.default is None else self.default)
@@ -153,16 +150,16 @@ class Float(Record):
 
 
 @dataclass(frozen=True)
-class Integer(Record):
-    """A whole-numbered hyperparameter in [low, high]; each number sits at the centre of its bin.
+class Integer(PicklesFieldsOnly):
+    """A whole-number hyperparameter in [low, high]; the coordinate of a number is the centre of its bin.
 
-    The bin of i is [i - 0.5, i + 0.5], on a log scale too, so that rounding is the same everywhere.
+    The bin of i is [i - 0.5, i + 0.5], also on a log scale, so that rounding is the same everywhere.
 
     Args:
         low: Lower end, included.
         high: Upper end, included.
-        log: Whether the bins are laid out on a logarithmic scale.
-        default: Where the axis rests while inactive; the middle of the axis if not given.
+        log: Whether the axis is linear in the logarithm of the value.
+        default: Value that stands for an inactive hyperparameter in the cube; the middle of the axis by default.
     """
 
     low: int
@@ -171,19 +168,19 @@ class Integer(Record):
     default: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", checked_integer(self.low, "Integer's low"))
-        object.__setattr__(self, "high", checked_integer(self.high, "Integer's high"))
-        _check_order(self.low, self.high, "Integer")
+        object.__setattr__(self, "low", whole_number(self.low, "Integer's low"))
+        object.__setattr__(self, "high", whole_number(self.high, "Integer's high"))
+        check_order(self.low, self.high, "Integer")
         if self.log:
-            check_log(self.low, "Integer")
+            check_log_range(self.low, "Integer")
         if max(abs(self.low), abs(self.high)) > 10**12:
             raise ValueError(
                 f"Integer expected bounds within ±10^12, got low={self.low}, high={self.high}; "
                 "use a Float and round it"
             )
         if self.default is not None:
-            default = checked_integer(self.default, "Integer's default")
-            _check_inside(default, self.low, self.high)
+            default = whole_number(self.default, "Integer's default")
+            check_in_range(default, self.low, self.high)
             object.__setattr__(self, "default", default)
 
     @cached_property
@@ -191,27 +188,27 @@ class Integer(Record):
         return Scale(self.low - 0.5, self.high + 0.5, self.log)
 
     def snap(self, x: Array) -> Array:
-        return self._centre(self.numbers(x))
+        return self._centre(self.values_or_indices(x))
 
-    def numbers(self, x: Array) -> Array:
+    def values_or_indices(self, x: Array) -> Array:
         if not self.log:
-            return self.low + cell(x, self.high - self.low + 1)
-        return np.clip(np.rint(self._scale.values(x)), self.low, self.high)
+            return self.low + cell_index(x, self.high - self.low + 1)
+        return np.clip(np.rint(self._scale.from_unit(x)), self.low, self.high)
 
     def _centre(self, numbers: Array) -> Array:
         if not self.log:
             return (numbers - self.low + 0.5) / (self.high - self.low + 1)
-        return 0.5 * (self._scale.unit(numbers - 0.5) + self._scale.unit(numbers + 0.5))
+        return 0.5 * (self._scale.to_unit(numbers - 0.5) + self._scale.to_unit(numbers + 0.5))
 
     def value(self, x: float) -> int:
-        return int(self.numbers(np.array([x]))[0])
+        return int(self.values_or_indices(np.array([x]))[0])
 
     def coordinate(self, value: Any) -> float:
-        number = checked_integer(value, "an Integer")
-        _check_inside(number, self.low, self.high)
+        number = whole_number(value, "an Integer")
+        check_in_range(number, self.low, self.high)
         return float(self._centre(np.array([float(number)]))[0])
 
-    def every(self) -> range:
+    def all_values(self) -> range:
         return range(self.low, self.high + 1)
 
     def default_coordinate(self) -> float:
@@ -224,11 +221,11 @@ class Integer(Record):
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of several unordered values of any kind; the model only asks whether two are equal.
+    """One of several unordered values of any type; the model only uses whether two values are equal.
 
     Args:
-        choices: The values. They come back as the very objects given; 1, True and 1.0 are three choices.
-        default: The choice while inactive; the first if not given.
+        choices: The values. ``decode`` returns these same objects. 1, True and 1.0 are three different choices.
+        default: Choice that stands for an inactive hyperparameter in the cube; the first one by default.
     """
 
     choices: tuple[Any, ...]
@@ -241,30 +238,34 @@ class Categorical:
             self.index(self.default)
 
     def index(self, value: Any) -> int:
-        """Which choice this is: the same value of the same kind, or else the only one that equals it."""
-        value = _plain(value)
-        for test in (_same, _equal, _alike):
+        """Return the index of the choice that equals the value.
+
+        A choice of the same type is preferred, so 1 and 1.0 are different. The file of a study has the texts of
+        choices that are functions, classes or other objects: the text stands for the choice, and the other way round.
+        """
+        value = _python_value(value)
+        for test in (_same, _equal, _equal_as_sequence, _same_text):
             found = [i for i, choice in enumerate(self.choices) if test(choice, value)]
             if len(found) == 1:
                 return found[0]
         listed = ", ".join(label(choice) for choice in self.choices)
         raise ValueError(
-            f"expected one of {listed}, got {value!r}; choose one of them, or add it to the choices"
+            f"expected one of {listed}, got {readable(value)}; choose one of them, or add it to the choices"
         )
 
     def snap(self, x: Array) -> Array:
-        return (self.numbers(x) + 0.5) / len(self.choices)
+        return (self.values_or_indices(x) + 0.5) / len(self.choices)
 
-    def numbers(self, x: Array) -> Array:
-        return cell(x, len(self.choices))
+    def values_or_indices(self, x: Array) -> Array:
+        return cell_index(x, len(self.choices))
 
     def value(self, x: float) -> Any:
-        return self.choices[int(self.numbers(np.array([x]))[0])]
+        return self.choices[int(self.values_or_indices(np.array([x]))[0])]
 
     def coordinate(self, value: Any) -> float:
         return (self.index(value) + 0.5) / len(self.choices)
 
-    def every(self) -> tuple[Any, ...]:
+    def all_values(self) -> tuple[Any, ...]:
         return self.choices
 
     def default_coordinate(self) -> float:
@@ -277,27 +278,27 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Ordinal(Categorical):
-    """One of several values that have an order, the order given; the model sees their rank.
+    """One of several ordered values; the model sees the position of a value in the list.
 
     Args:
-        choices: The values, from one end to the other.
-        default: The choice while inactive; the first if not given.
+        choices: The values in their order.
+        default: Choice that stands for an inactive hyperparameter in the cube; the first one by default.
     """
 
 
 @dataclass(frozen=True)
 class Constant(Categorical):
-    """One fixed value: it appears in every configuration (where active) and has no column."""
+    """One fixed value. It is in every configuration in which it is active, and it has no column in the cube."""
 
 
 def label(value: Any) -> str:
-    """A text that tells 1, True, 1.0 and '1' apart and is the same in every process."""
+    """Return a text that distinguishes 1, True, 1.0 and '1' and is the same in every process."""
     if hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return repr(value)
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -311,11 +312,18 @@ def _equal(choice: Any, value: Any) -> bool:
     return bool(choice == value)
 
 
-def _alike(choice: Any, value: Any) -> bool:
-    """A tuple that went through JSON comes back as a list."""
+def _equal_as_sequence(choice: Any, value: Any) -> bool:
+    """Compare a tuple and a list by their elements: JSON turns a tuple into a list."""
     if isinstance(choice, tuple | list) and isinstance(value, tuple | list):
-        return len(choice) == len(value) and all(map(_alike, choice, value))
+        return len(choice) == len(value) and all(map(_equal_as_sequence, choice, value))
     return _equal(choice, value)
+
+
+def _same_text(choice: Any, value: Any) -> bool:
+    """Compare a choice that is no plain value with its text, either way round."""
+    text, other = (choice, value) if isinstance(choice, str) else (value, choice)
+    plain = isinstance(other, str | int | float | tuple | list | dict | None)
+    return isinstance(text, str) and not plain and label(other) == text
 
 
 def _checked_choices(choices: Any, what: str) -> tuple[Any, ...]:
@@ -323,13 +331,13 @@ def _checked_choices(choices: Any, what: str) -> tuple[Any, ...]:
         choices = choices.tolist()
     if isinstance(choices, str) or not isinstance(choices, Sequence):
         raise TypeError(
-            f"{what} expected a list or tuple of choices, got {choices!r} of type {type(choices).__name__}; "
-            "list the values in the order you mean"
+            f"{what} expected a list or tuple of choices, got {readable(choices)} of type "
+            f"{type(choices).__name__}; write the values in square brackets"
         )
-    plain = tuple(_plain(choice) for choice in choices)
-    if not plain:
+    values = tuple(_python_value(choice) for choice in choices)
+    if not values:
         raise ValueError(f"{what} expected at least one choice, got none; list the values")
-    for i, choice in enumerate(plain):
-        if any(_same(choice, other) for other in plain[:i]):
+    for i, choice in enumerate(values):
+        if any(_same(choice, other) for other in values[:i]):
             raise ValueError(f"{what} expected different choices, got {label(choice)} twice; remove one")
-    return plain
+    return values

@@ -1,9 +1,9 @@
-"""Conditions and forbidden clauses as small trees of comparisons, evaluated for all points at once."""
+"""Conditions and forbidden clauses as small trees of comparisons, evaluated for many configurations at once."""
 
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -21,15 +21,21 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @dataclass(frozen=True)
-class Rows:
-    """m snapped configurations by hyperparameter: lattice coordinates, and where each is active."""
+class ConfigColumns:
+    """m snapped configurations, stored by hyperparameter.
+
+    Attributes:
+        axes: name -> axis.
+        coordinates: name -> (m,) grid coordinates.
+        active: name -> (m,) whether the hyperparameter is active.
+    """
 
     axes: Mapping[str, Axis]
-    coordinates: Mapping[str, Array]  # name -> (m,)
-    active: Mapping[str, BoolArray]  # name -> (m,)
+    coordinates: Mapping[str, Array]
+    active: Mapping[str, BoolArray]
 
-    def values(self, row: int) -> dict[str, Any]:
-        """The active values of one row."""
+    def config(self, row: int) -> dict[str, Any]:
+        """Return one configuration: the values of its active hyperparameters."""
         return {
             name: axis.value(float(self.coordinates[name][row]))
             for name, axis in self.axes.items()
@@ -38,82 +44,98 @@ class Rows:
 
 
 class Rule(Protocol):
-    """A statement about configurations; its text is complete, so that equal texts are equal rules."""
+    """A statement that is true or false for a configuration. Two rules are equal if their texts are."""
 
     @property
     def text(self) -> str:
-        """The statement in words."""
+        """The whole statement as text."""
 
     @property
     def names(self) -> frozenset[str]:
-        """The hyperparameters it speaks of."""
+        """The hyperparameters that the statement depends on."""
 
-    def holds(self, rows: Rows) -> BoolArray:
-        """Where it is true, (m,)."""
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        """Return where the statement is true, (m,)."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``name op value``, decided on the lattice; about an inactive hyperparameter only "!=" is true.
+    """``name op value``, compared by grid coordinates. If the hyperparameter is inactive, only "!=" is true.
 
-    (That is ConfigSpace's verdict on its vectors, where inactive is NaN and NaN differs from everything.)
+    ConfigSpace decides in the same way: it represents inactive values by NaN, and NaN differs from everything.
     """
 
     name: str
     op: str
-    coordinate: float
+    coordinate: float  # of the value
     text: str
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset({self.name})
 
-    def holds(self, rows: Rows) -> BoolArray:
-        true: BoolArray = _OPERATORS[self.op](rows.coordinates[self.name], self.coordinate)
-        active = rows.active[self.name]
-        return true | ~active if self.op == "!=" else true & active
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        is_true: BoolArray = _OPERATORS[self.op](configs.coordinates[self.name], self.coordinate)
+        active = configs.active[self.name]
+        return is_true | ~active if self.op == "!=" else is_true & active
 
 
 @dataclass(frozen=True)
 class Membership:
-    """``name in values``, decided on the lattice; false where inactive."""
+    """``name in values``, compared by grid coordinates; false if the hyperparameter is inactive."""
 
     name: str
-    coordinates: tuple[float, ...]
+    coordinates: tuple[float, ...]  # of the values
     text: str
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset({self.name})
 
-    def holds(self, rows: Rows) -> BoolArray:
-        return np.isin(rows.coordinates[self.name], self.coordinates) & rows.active[self.name]
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        return np.isin(configs.coordinates[self.name], self.coordinates) & configs.active[self.name]
 
 
 @dataclass(frozen=True)
-class Junction:
-    """All of the parts, or any of them."""
+class _Connective:
+    """Several rules joined by "and" or "or"."""
 
     parts: tuple[Rule, ...]
-    every: bool
+
+    _word: ClassVar[str]
 
     @property
     def text(self) -> str:
-        return "(" + (" and " if self.every else " or ").join(part.text for part in self.parts) + ")"
+        return "(" + f" {self._word} ".join(part.text for part in self.parts) + ")"
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset[str]().union(*(part.names for part in self.parts))
 
-    def holds(self, rows: Rows) -> BoolArray:
-        combine = np.logical_and if self.every else np.logical_or
-        verdicts: BoolArray = combine.reduce([part.holds(rows) for part in self.parts])
-        return verdicts
+
+class Conjunction(_Connective):
+    """True where all parts are true."""
+
+    _word = "and"
+
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        is_true: BoolArray = np.logical_and.reduce([part.holds(configs) for part in self.parts])
+        return is_true
+
+
+class Disjunction(_Connective):
+    """True where at least one part is true."""
+
+    _word = "or"
+
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        is_true: BoolArray = np.logical_or.reduce([part.holds(configs) for part in self.parts])
+        return is_true
 
 
 @dataclass(frozen=True)
 class Relation:
-    """``left op right`` between the values of two hyperparameters; false where either is inactive."""
+    """``left op right`` between the values of two hyperparameters; false if one of them is inactive."""
 
     left: str
     right: str
@@ -127,64 +149,73 @@ class Relation:
     def names(self) -> frozenset[str]:
         return frozenset({self.left, self.right})
 
-    def holds(self, rows: Rows) -> BoolArray:
-        left, right = rows.axes[self.left], rows.axes[self.right]
-        x, y = rows.coordinates[self.left], rows.coordinates[self.right]
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        left, right = configs.axes[self.left], configs.axes[self.right]
+        x, y = configs.coordinates[self.left], configs.coordinates[self.right]
         if isinstance(left, Categorical) and isinstance(right, Categorical):
-            table = self.table(left, right)
-            true: BoolArray = table[left.numbers(x).astype(int), right.numbers(y).astype(int)]
+            table = self._compare_choices(left, right)
+            is_true: BoolArray = table[
+                left.values_or_indices(x).astype(int), right.values_or_indices(y).astype(int)
+            ]
         else:
-            true = self._compare(left, right, x, y)
-        return true & rows.active[self.left] & rows.active[self.right]
+            is_true = self._compare_numbers(left, right, x, y)
+        return is_true & configs.active[self.left] & configs.active[self.right]
 
-    def table(self, left: Categorical, right: Categorical) -> BoolArray:
-        """The verdict on each pair of choices; a TypeError if python cannot compare them."""
+    def check_comparable(self, axes: Mapping[str, Axis]) -> None:
+        """Raise TypeError now, and not during the search, if Python cannot compare the two sides."""
+        left, right = axes[self.left], axes[self.right]
+        try:
+            if isinstance(left, Categorical) and isinstance(right, Categorical):
+                self._compare_choices(left, right)
+            else:
+                for axis in (left, right):
+                    _numeric_values(axis, np.array([0.5]))
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"the forbidden relation '{self.text}' expected values that can be compared, "
+                f"got {left!r} and {right!r}; use numbers on both sides"
+            ) from None
+
+    def _compare_choices(self, left: Categorical, right: Categorical) -> BoolArray:
+        """Return the truth for each pair of choices, (left choices, right choices)."""
         compare = _OPERATORS[self.op]
         return np.array([[bool(compare(a, b)) for b in right.choices] for a in left.choices])
 
-    def _compare(self, left: Axis, right: Axis, x: Array, y: Array) -> BoolArray:
-        a, b = _native(left, x), _native(right, y)
-        # Near a tie the shortest decimal decides, because that is the value the objective will see.
+    def _compare_numbers(self, left: Axis, right: Axis, x: Array, y: Array) -> BoolArray:
+        a, b = _numeric_values(left, x), _numeric_values(right, y)
+        # Near a tie compare the decoded values, because these are the ones that the objective gets.
         near = np.isclose(a, b, rtol=1e-9) & (isinstance(left, Float) or isinstance(right, Float))
         for row in np.flatnonzero(near):
             a[row], b[row] = left.value(float(x[row])), right.value(float(y[row]))
-        true: BoolArray = _OPERATORS[self.op](a, b)
-        return true
+        is_true: BoolArray = _OPERATORS[self.op](a, b)
+        return is_true
 
 
-def _native(axis: Axis, x: Array) -> Array:
-    numbers = axis.numbers(x)
+def _numeric_values(axis: Axis, x: Array) -> Array:
+    """Map coordinates (m,) to values (m,); the choices of a categorical axis must be numbers."""
+    numbers = axis.values_or_indices(x)
     if isinstance(axis, Categorical):
         numbers = np.array(axis.choices, dtype=np.float64)[numbers.astype(int)]
     return numbers
 
 
 @dataclass(frozen=True)
-class Opaque:
-    """A rule of a kind we do not know, asked row by row about plain values."""
+class CustomRule:
+    """A rule of a type that fabolas does not know. It is evaluated by calling it for each configuration.
+
+    Attributes:
+        text: The statement.
+        names: The hyperparameters it may depend on.
+        is_true: Called with a configuration.
+        inactive: What ``is_true`` expects as the value of an inactive hyperparameter; None leaves the name out.
+    """
 
     text: str
     names: frozenset[str]
-    verdict: Callable[[dict[str, Any]], bool]
-    inactive: Any  # what the verdict wants to see for an inactive value; None leaves it out
+    is_true: Callable[[dict[str, Any]], bool]
+    inactive: Any
 
-    def holds(self, rows: Rows) -> BoolArray:
-        m = len(next(iter(rows.coordinates.values())))
-        blank = {} if self.inactive is None else dict.fromkeys(rows.axes, self.inactive)
-        return np.array([bool(self.verdict(blank | rows.values(row))) for row in range(m)], dtype=np.bool_)
-
-
-def check_comparable(relation: Relation, axes: Mapping[str, Axis]) -> None:
-    """A relation whose sides python cannot compare is an error at once, not during the search."""
-    left, right = axes[relation.left], axes[relation.right]
-    try:
-        if isinstance(left, Categorical) and isinstance(right, Categorical):
-            relation.table(left, right)
-        else:
-            for axis in (left, right):
-                _native(axis, np.array([0.5]))
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"the forbidden relation '{relation.text}' expected values that can be compared, "
-            f"got {left!r} and {right!r}; use numbers on both sides"
-        ) from None
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        m = len(next(iter(configs.coordinates.values())))
+        blank = {} if self.inactive is None else dict.fromkeys(configs.axes, self.inactive)
+        return np.array([bool(self.is_true(blank | configs.config(row))) for row in range(m)], dtype=np.bool_)

@@ -1,9 +1,8 @@
-"""The (log-)affine map between an interval and [0, 1], and how finely it can be resolved both ways."""
+"""Linear and logarithmic maps between an interval and [0, 1], and how finely floating point resolves them."""
 
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,18 @@ import numpy as np
 from fabolas._types import Array
 
 _EPS = float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 MAX_BITS = 45
-"""The cube is resolved to 2^-45 = 3e-14 at best: far below any length scale, far above rounding errors."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """Its pickle is its fields alone, so that using it does not change it: scikit-learn compares by joblib's hash.
-
-    What it has computed from them, and keeps, is computed again by a copy.
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+"""The finest grid has steps of 2^-45 = 3e-14: far below any length scale, far above rounding errors."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps [low, high] onto [0, 1]: (g(v) - g(low)) / (g(high) - g(low)), g = log or identity; exact ends."""
+    """Maps [low, high] to [0, 1] by (g(v) - g(low)) / (g(high) - g(low)); g is the logarithm or the identity.
+
+    The ends are mapped exactly.
+    """
 
     low: float
     high: float
@@ -38,76 +29,52 @@ class Scale:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
+        """Return g(low) and g(high)."""
         if not self.log:
             return self.low, self.high
         ends = np.log(np.array([self.low, self.high]))
         return float(ends[0]), float(ends[1])
 
-    def unit(self, values: Array) -> Array:
-        """Values in [low, high] to coordinates in [0, 1], of any shape."""
+    def to_unit(self, values: Array) -> Array:
+        """Map values in [low, high], of any shape, to coordinates in [0, 1]."""
         low, high = self._ends
         coordinates: Array = ((np.log(values) if self.log else values) - low) / (high - low)
         return np.clip(coordinates, 0.0, 1.0)
 
-    def unit_of(self, value: float) -> float:
-        """One value to its coordinate, as ``unit`` up to rounding and faster."""
+    def number_to_unit(self, value: float) -> float:
+        """Map one number to its coordinate; equal to ``to_unit`` up to rounding, but faster."""
         low, high = self._ends
         return min(1.0, max(0.0, ((math.log(value) if self.log else value) - low) / (high - low)))
 
-    def values(self, x: Array) -> Array:
-        """Coordinates in [0, 1] to values in [low, high], of any shape."""
+    def from_unit(self, x: Array) -> Array:
+        """Map coordinates in [0, 1], of any shape, to values in [low, high]."""
         low, high = self._ends
         inner = low + x * (high - low)
         return np.clip(np.exp(inner) if self.log else inner, self.low, self.high)
 
     @property
     def bits(self) -> int:
-        """How many halvings of [0, 1] survive the way to the values and back."""
+        """The largest b for which a grid with steps of 2^-b is unchanged after conversion to values and back."""
         low, high = self._ends
-        # Rounding moves g(v) by about eps * max(|g|), hence x by that over the width; 16 is a safety factor.
+        # Rounding moves g(v) by about eps * max(|g|), so x by that divided by the width; 16 is a safety factor.
         if not low < high:
             return 0
-        magnitude = max(abs(low), abs(high), 1.0 if self.log else _TINY)
+        magnitude = max(abs(low), abs(high), 1.0 if self.log else _SMALLEST_NORMAL)
         resolution = (high - low) / (16 * _EPS * magnitude)
         return max(0, min(MAX_BITS, math.floor(math.log2(max(resolution, 1.0)))))
 
 
-def cell(x: Array, m: int) -> Array:
-    """Which of m equal cells of [0, 1] x lies in, 0 .. m - 1; cell i has its centre at (i + 0.5) / m."""
-    return np.clip(np.floor(x * m), 0.0, m - 1.0)
+def cell_index(x: Array, n_cells: int) -> Array:
+    """Return which of n_cells equal cells of [0, 1] contains x: cell i has its centre at (i + 0.5) / n_cells."""
+    return np.clip(np.floor(x * n_cells), 0.0, n_cells - 1.0)
 
 
-def checked_number(value: Any, what: str) -> float:
-    """A finite real number as a float; anything else, also a bool, is an error about ``what``."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(
-            f"{what} expected a number, got {value!r} of type {type(value).__name__}; pass a number"
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{what} expected a finite number, got {value!r}; choose a finite value")
-    return number
+@dataclass(frozen=True)
+class PicklesFieldsOnly:
+    """Base of the axes that cache what they compute: a pickle contains the fields and not the caches.
 
+    Without it, using an axis would change its pickle. scikit-learn compares parameters by the hash of their pickle.
+    """
 
-def checked_integer(value: Any, what: str) -> int:
-    """A whole number as an int, 3.0 included; anything else, also a bool, is an error about ``what``."""
-    number = checked_number(value, what)
-    if number != math.floor(number):
-        raise ValueError(f"{what} expected a whole number, got {value!r}; round it or use a float range")
-    return int(value)
-
-
-def check_log(low: float, what: str) -> None:
-    """A logarithmic scale needs a positive lower end that is a normal floating-point number."""
-    if low <= 0:
-        raise ValueError(
-            f"{what} on a log scale expected low > 0, got low={low!r}; "
-            f"choose a small positive low, or log=False"
-        )
-    if low < _TINY:
-        raise ValueError(
-            f"{what} on a log scale expected low >= {_TINY}, got low={low!r}; choose a larger low"
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}

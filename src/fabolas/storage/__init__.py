@@ -1,21 +1,27 @@
-"""Where a study keeps its record: in memory, or in one SQLite file that a killed process cannot harm."""
+"""Where a study keeps its record: in memory, or in one SQLite file that survives a killed process.
 
-from fabolas.storage.base import Identity, Noticeboard, Record, Storage, UnwritableError, Witness, joined
+``base.py`` says what a storage backend implements. ``memory.py`` and ``sqlite.py`` are the two backends. The file
+of the second one needs ``schema.py`` (tables), ``lock.py`` (one process at a time) and ``reader.py`` (read only).
+"""
+
+from fabolas.storage.base import Identity, Record, Storage, UnwritableError, merge_reported
+from fabolas.storage.copies import Salvaged, backup, salvage
 from fabolas.storage.memory import MemoryStorage
-from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE
+from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE_MAGIC
 from fabolas.storage.sqlite import SqliteStorage
 
 __all__ = [
     "APPLICATION_ID",
     "SCHEMA",
-    "SQLITE",
+    "SQLITE_MAGIC",
     "Identity",
     "MemoryStorage",
-    "Noticeboard",
     "Record",
+    "Salvaged",
     "SqliteStorage",
     "Storage",
     "UnwritableError",
-    "Witness",
-    "joined",
+    "backup",
+    "merge_reported",
+    "salvage",
 ]

@@ -1,20 +1,34 @@
-"""What a study is known by, what is known of it, and what a storage has to do."""
+"""What a storage backend has to implement, and the records that it exchanges with a study.
+
+To add a backend, write a class with the ten methods of ``Storage``. ``memory.py`` is the shortest example.
+Then add the class to the fixture of ``tests/storage/test_contract.py``: these tests are the contract.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from fabolas._types import Array
-from fabolas.budget import Allowance
-from fabolas.history import History, Suggestion, Trial, plain
+from fabolas.budget import RunBudget
+from fabolas.reports import Report
 from fabolas.space import Space
+from fabolas.strategies.maximized import Direction
+from fabolas.strategies.options import encode
+from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What makes a study the same study: its space with the fidelities, its strategy, its seed.
+    """What makes two studies the same study: the space with its fidelities, the direction, the strategy, the seed.
 
-    A seed that was drawn (``seed_given=False``) gives way to the recorded one; a given one must equal it.
+    Attributes:
+        space: The space.
+        strategy: The strategy's name.
+        options: The strategy's options.
+        seed: The seed.
+        seed_given: Whether the user gave the seed. A seed that was drawn is replaced by the recorded one. A seed
+            that was given must equal the recorded one.
+        direction: Whether losses are minimised or maximised.
     """
 
     space: Space
@@ -22,37 +36,43 @@ class Identity:
     options: dict[str, Any]
     seed: int
     seed_given: bool = True
+    direction: Direction = "minimize"
 
     def describe(self) -> dict[str, Any]:
-        """The identity in the types of JSON."""
-        own = {"strategy": self.strategy, "options": plain(self.options), "seed": self.seed}
-        return {"space": self.space.describe(), **own}
+        """The identity as values that JSON can hold."""
+        own = {"strategy": self.strategy, "options": encode(self.options), "seed": self.seed}
+        return {"space": self.space.describe(), "direction": self.direction, **own}
 
     def differences(self, recorded: dict[str, Any]) -> list[str]:
-        """Sentences on how a recorded description differs."""
-        found = list(self.space.difference(recorded["space"]))
+        """How a recorded description differs from this identity, one sentence per difference."""
+        found = list(self.space.differences(recorded["space"]))
+        options = encode(self.options)
+        if recorded["direction"] != self.direction:
+            found.append(f"its direction is {recorded['direction']!r}, you asked for {self.direction!r}")
         if recorded["strategy"] != self.strategy:
-            found.append(f"its strategy is {recorded['strategy']!r}, asked for was {self.strategy!r}")
-        elif recorded["options"] != plain(self.options):
-            found.append(
-                f"its strategy options are {recorded['options']}, asked for were {plain(self.options)}"
-            )
+            found.append(f"its strategy is {recorded['strategy']!r}, you asked for {self.strategy!r}")
+        elif recorded["options"] != options:
+            found.append(f"its strategy options are {recorded['options']}, you asked for {options}")
         if self.seed_given and recorded["seed"] != self.seed:
-            found.append(f"its seed is {recorded['seed']}, asked for was {self.seed}")
+            found.append(f"its seed is {recorded['seed']}, you asked for {self.seed}")
         return found
 
 
 @dataclass(frozen=True)
 class Record:
-    """All that a storage knows of a study.
+    """Everything that a storage knows about a study.
 
     Attributes:
-        seed: The recorded seed, which goes before the one asked for.
-        suggestions: Every suggestion, by number.
-        trials: Every ended one, in order of ending.
-        state: Arrays for the strategy to carry on from; None before the first suggestion.
-        started: When each suggestion was begun with, in seconds since the epoch; the others were never begun.
-        arrivals: Outcomes of pending suggestions that the study never heard of, in order of arrival.
+        seed: The recorded seed. The study uses it instead of the one in its identity.
+        suggestions: All suggestions, ordered by id.
+        trials: All trials that the study was told, in the order in which they ended.
+        state: The strategy's arrays after the last suggestion; None before the first one.
+        started: Suggestion id -> when its evaluation started, in seconds since the epoch. A suggestion whose
+            evaluation did not start is missing here.
+        reported: Outcomes that workers reported and that the study was not told yet, in the order of the reports.
+        trajectory: (elapsed, incumbent) pairs, in the order in which they were computed.
+        reports: Suggestion id -> what its training reported on the way, for suggestions without a trial. The reports
+            of a trial are in the trial.
     """
 
     seed: int
@@ -60,87 +80,117 @@ class Record:
     trials: tuple[Trial, ...] = ()
     state: dict[str, Array] | None = None
     started: dict[int, float] = field(default_factory=dict)
-    arrivals: tuple[Trial, ...] = ()
+    reported: tuple[Trial, ...] = ()
+    trajectory: tuple[tuple[float, Incumbent], ...] = ()
+    reports: dict[int, tuple[Report, ...]] = field(default_factory=dict)
 
     @property
-    def pending(self) -> tuple[Suggestion, ...]:
-        """Suggestions without an outcome."""
+    def open_suggestions(self) -> tuple[Suggestion, ...]:
+        """Suggestions without a trial."""
         ended = {trial.id for trial in self.trials}
         return tuple(s for s in self.suggestions if s.id not in ended)
 
 
 class UnwritableError(RuntimeError):
-    """A step could not be written and is not kept; all that was written before it is."""
-
-
-def joined(trials: Iterable[Trial], arrivals: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Trials that have ended and, after them, outcomes not yet heard of, as the trials that they will be.
-
-    A trial that came before an arrival may have been heard, and recorded, after it had come: time does not go back.
-    """
-    history = History(tuple(trials))
-    for trial in arrivals:
-        if trial.elapsed is not None:
-            trial = replace(trial, elapsed=max(trial.elapsed, history.elapsed))
-        history = history.append(trial)
-    return history.trials
+    """A step could not be written. Everything that was written before is still in the storage."""
 
 
 class Storage(Protocol):
-    """Keeps what a study did; one study at a time."""
+    """Stores the record of one study. A study opens it once, writes every step, and never reads it again.
+
+    Every backend promises:
+
+    - Numbers come back exactly. The point of a suggestion is its exact record: ``config`` and ``fidelity`` are
+      ``identity.space.decode(point)``.
+    - A process that is killed at any moment leaves a record that can be opened.
+    - A step that cannot be written raises ``UnwritableError``, and the record stays as it was before the step.
+    - One study at a time uses the record.
+    - ``add_start``, ``add_report`` and ``add_reported`` may be called from any thread while the storage is open. The
+      other methods are called from the study's own thread only.
+    """
 
     def open(self, identity: Identity) -> Record:
-        """Start or continue the study of this identity; another one's is refused and stays as it is."""
+        """Start a study, or continue the recorded one.
+
+        Raises:
+            ValueError: If the record belongs to another study (see ``check_same_study``); the record is unchanged.
+            RuntimeError: If the record is in use.
+        """
         ...
 
     def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
-        """Keep a suggestion and the strategy's state after it, both or neither."""
+        """Store a suggestion and the strategy's state after it: both, or neither of them.
+
+        Args:
+            suggestion: The suggestion; its id is new.
+            state: The strategy's arrays.
+            started: When its evaluation started, in seconds since the epoch; None if it has not started.
+        """
         ...
 
-    def add_start(self, number: int, started: float) -> None:
-        """Keep when a suggestion was begun with, in seconds since the epoch."""
+    def add_start(self, suggestion_id: int, started: float) -> None:
+        """Store when the evaluation of a suggestion started, in seconds since the epoch."""
         ...
 
-    def remove_suggestion(self, number: int, state: dict[str, Array]) -> None:
-        """Forget a suggestion that was never begun with, and have the strategy's state be the one before it."""
+    def remove_suggestion(self, suggestion_id: int, state: dict[str, Array]) -> None:
+        """Remove a suggestion whose evaluation did not start, and set the strategy's state to ``state``."""
+        ...
+
+    def add_report(self, suggestion_id: int, report: Report) -> None:
+        """Store what a training reports on the way, as soon as it does."""
+        ...
+
+    def add_reported(self, trial: Trial) -> None:
+        """Store an outcome as soon as a worker reports it, before the study is told.
+
+        If the process is killed before ``add_trial``, the next ``open`` returns it in ``Record.reported``.
+        """
         ...
 
     def add_trial(self, trial: Trial) -> None:
-        """Keep the outcome of a suggestion that is kept and has none."""
+        """Store the trial of a suggestion that has none. It replaces the reported outcome, if there is one.
+
+        The reports of the trial replace those that were stored one by one.
+        """
+        ...
+
+    def add_incumbent(self, elapsed: float, incumbent: Incumbent) -> None:
+        """Store an answer: what the study recommended after ``elapsed`` seconds."""
+        ...
+
+    def save_run_budget(self, run_budget: RunBudget) -> None:
+        """Store the budget of this run, for ``fabolas status``. It replaces the budget of the last run."""
         ...
 
     def close(self) -> None:
-        """Let others use it; a second call does nothing."""
+        """Release the record for others. A second call does nothing."""
         ...
 
 
-@runtime_checkable
-class Witness(Storage, Protocol):
-    """A storage that is also written to by the threads that wait for workers, while its study thinks.
+def merge_reported(trials: Iterable[Trial], reported: Iterable[Trial]) -> tuple[Trial, ...]:
+    """The trials that the study was told, followed by the reported outcomes as trials.
 
-    No storage has to be one: without ``add_arrival`` it keeps an outcome when its study hears of it. A storage with
-    that method promises that it and ``add_start`` may be called from any thread, as long as it is open.
+    An outcome may have been reported before the study was told the trials that come before it here. So its ``elapsed``
+    is raised to that of the trial before it: ``elapsed`` never decreases.
     """
-
-    def add_arrival(self, trial: Trial) -> None:
-        """Keep an outcome that the study has not heard of yet; ``add_trial`` puts its own in the place of it."""
-        ...
-
-
-@runtime_checkable
-class Noticeboard(Storage, Protocol):
-    """A storage that also keeps what only those want to know who look at it from outside; none has to be one."""
-
-    def keep_allowance(self, allowance: Allowance) -> None:
-        """Keep what the run may use that has the study open, in the place of what the last one might."""
-        ...
+    history = History(tuple(trials))
+    for trial in reported:
+        history = history.append(replace(trial, elapsed=max(trial.elapsed, history.elapsed)))
+    return history.trials
 
 
-def refuse_others(what: str, identity: Identity, recorded: dict[str, Any]) -> None:
-    """Raises ValueError if what is recorded is another study."""
-    found = identity.differences(recorded)
+def check_same_study(what: str, identity: Identity, recorded: dict[str, Any]) -> None:
+    """Refuse a record of another study.
+
+    Raises:
+        ValueError: With a sentence that names the record (``what``) and how the two differ.
+    """
+    try:
+        found = identity.differences(recorded)
+    except Exception as error:
+        raise ValueError(f"{what} is damaged: it does not say which study it holds ({error!r})") from error
     if found:
         raise ValueError(
             f"{what} holds another study and was left as it is: {'; '.join(found)}. "
-            "Ask for what it holds, or choose another file"
+            "Give the arguments of the study that it holds, or choose another file"
         )

@@ -1,208 +1,248 @@
-"""A record in one SQLite file that a killed process cannot harm; every step is one transaction."""
+"""A storage in one SQLite file. A killed process cannot damage it, and its last step is not lost."""
 
 import json
 import sqlite3
+import tempfile
 import threading
-import weakref
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from fabolas._lock import FileLock
 from fabolas._types import Array
-from fabolas.budget import Allowance
-from fabolas.history import Suggestion, Trial, plain
-from fabolas.storage.base import Identity, Record, UnwritableError, refuse_others
+from fabolas.budget import RunBudget
+from fabolas.display import safe_text
+from fabolas.reports import Report
+from fabolas.storage.base import Identity, Record, UnwritableError
+from fabolas.storage.database import StudyDatabase, write_errors
+from fabolas.storage.files import kind_of, remove_drafts, resolve, unused_name
+from fabolas.storage.lock import FileLock
+from fabolas.storage.memory import MemoryStorage
 from fabolas.storage.schema import (
-    ALLOWANCE,
+    RUN_BUDGET,
     check_header,
-    check_leftovers,
+    check_no_foreign_journal,
     create,
-    is_current,
-    load_arrivals,
-    load_suggestions,
-    load_trials,
-    pack_state,
-    unpack_state,
-    upgrade,
+    insert_incumbent,
+    insert_outcome,
+    insert_report,
+    insert_suggestion,
+    lost_its_log,
+    replace_state,
 )
-
-_PATIENCE = 60.0  # seconds to wait for another program that writes to the file; a run of hours is worth it
+from fabolas.trials import Incumbent, Suggestion, Trial
 
 
 class SqliteStorage:
-    """Keeps the record in a file, which one process at a time may use and any may read.
+    """Keeps the record in a file. One process at a time may write to it; any process may read it.
 
-    Its threads may all write: one connection, whose transactions wait for each other.
+    All threads of the process may write: they share one connection and take turns. The record is kept in memory too.
+    If another program deletes, replaces or overwrites the file during a run, the next step notices it, writes the
+    record to a new file beside it, warns, and continues there.
+
+    Attributes:
+        path: The file; after a rescue the new one.
 
     Raises:
-        ValueError: From ``open``, if the file is not a study, is another study, or is of a newer schema.
+        ValueError: From ``open``, if the file is not a study, is another study, has another schema or is damaged.
         RuntimeError: From ``open``, if the file is in use.
-        UnwritableError: From any step that could not be written, and was not.
+        UnwritableError: From every method that writes, if the step could not be written.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser().resolve()
-        self._connection: sqlite3.Connection | None = None
-        self._turn = threading.Lock()
+        self.path = resolve(path)
+        self._identity: Identity | None = None
+        self._database: StudyDatabase | None = None
+        self._mirror = MemoryStorage()  # what the file contains
+        self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[type["SqliteStorage"], tuple[Path]]:
-        return SqliteStorage, (self.path,)  # a copy is the same file, not yet open
+        return SqliteStorage, (self.path,)  # a copy refers to the same file and is not open
 
     def open(self, identity: Identity) -> Record:
-        if self.path.is_dir() or not self.path.parent.is_dir():
-            what = "is a directory" if self.path.is_dir() else "lies in a directory that does not exist"
-            raise ValueError(
-                f"storage must be a file to write to, got {self.path}, which {what}; choose another"
-            )
-        lock = FileLock(self.path)
+        _check_path(self.path)
+        database = _locked(self.path, lambda: _create_if_new(self.path, identity))
         try:
-            if self.path.exists() and self.path.stat().st_size > 0:
-                check_header(self.path)
-            else:
-                check_leftovers(self.path)
-                with _written(self.path):
-                    create(self.path, identity)
-            connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            # Also when nobody calls close: the file must not stay locked for the rest of the process.
-            self._finalize = weakref.finalize(self, _release, connection, lock)
+            record = database.load(identity)
+            with database.transaction(checkpoint=True) as connection:
+                # The budget of the last run does not apply to this one.
+                connection.execute("DELETE FROM study WHERE key = ?", (RUN_BUDGET,))
         except BaseException:
-            lock.release()
+            database.close()
             raise
-        try:
-            record = _load(self.path, connection, identity)
-            if not is_current(connection):
-                _upgrade(self.path, connection)
-            with _written(self.path):  # that of the last run is not this one's
-                connection.execute("DELETE FROM study WHERE key = ?", (ALLOWANCE,))
-        except BaseException:
-            self._finalize()
-            raise
-        self._connection = connection
+        self._database, self._identity = database, replace(identity, seed=record.seed)
+        self._mirror = MemoryStorage.of(self._identity, record)
         return record
 
     def add_suggestion(self, suggestion: Suggestion, state: dict[str, Array], started: float | None) -> None:
-        s = suggestion
-        where = (json.dumps(plain(s.config)), json.dumps(s.fidelity), s.point.astype("<f8").tobytes())
-        row = (s.id, *where, s.thinking, s.effort, s.predicted_cost, s.origin, started)
-        with self._transaction() as connection:
-            connection.execute("INSERT INTO suggestion VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-            connection.execute("REPLACE INTO state VALUES (0, ?)", (pack_state(state),))
+        with self._lock:
+            with self._transaction() as connection:
+                insert_suggestion(connection, suggestion, started)
+                replace_state(connection, state)
+            self._mirror.add_suggestion(suggestion, state, started)
 
-    def add_start(self, number: int, started: float) -> None:
-        with self._transaction() as connection:
-            found = connection.execute("UPDATE suggestion SET started = ? WHERE id = ?", (started, number))
-            if found.rowcount != 1:
-                raise ValueError(f"suggestion {number} is unknown and cannot be begun with")
+    def add_start(self, suggestion_id: int, started: float) -> None:
+        with self._lock:
+            with self._transaction() as connection:
+                row = connection.execute(
+                    "UPDATE suggestion SET started = ? WHERE id = ?", (started, suggestion_id)
+                )
+                if row.rowcount != 1:
+                    raise ValueError(f"suggestion {suggestion_id} is unknown; add it first")
+            self._mirror.add_start(suggestion_id, started)
 
-    def remove_suggestion(self, number: int, state: dict[str, Array]) -> None:
-        with self._transaction() as connection:
-            found = connection.execute("DELETE FROM suggestion WHERE id = ? AND started IS NULL", (number,))
-            if found.rowcount != 1:
-                raise ValueError(f"suggestion {number} is unknown or was begun with, and stays")
-            connection.execute("REPLACE INTO state VALUES (0, ?)", (pack_state(state),))
+    def remove_suggestion(self, suggestion_id: int, state: dict[str, Array]) -> None:
+        with self._lock:
+            with self._transaction() as connection:
+                unstarted = "DELETE FROM suggestion WHERE id = ? AND started IS NULL"
+                if connection.execute(unstarted, (suggestion_id,)).rowcount != 1:
+                    raise ValueError(
+                        f"suggestion {suggestion_id} is unknown, or has started and cannot be removed"
+                    )
+                replace_state(connection, state)
+            self._mirror.remove_suggestion(suggestion_id, state)
+
+    def add_report(self, suggestion_id: int, report: Report) -> None:
+        with self._lock:
+            with self._transaction() as connection:
+                insert_report(connection, suggestion_id, report)
+            self._mirror.add_report(suggestion_id, report)
+
+    def add_reported(self, trial: Trial) -> None:
+        with self._lock:
+            with self._transaction(checkpoint=True) as connection:
+                if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (trial.id,)).fetchone():
+                    raise ValueError(f"suggestion {trial.id} has already ended")
+                insert_outcome(connection, "reported", trial)
+            self._mirror.add_reported(trial)
 
     def add_trial(self, trial: Trial) -> None:
-        with self._transaction() as connection:
-            connection.execute("INSERT INTO outcome VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", _row(trial))
-            connection.execute("DELETE FROM arrival WHERE suggestion = ?", (trial.id,))
+        with self._lock:
+            with self._transaction(checkpoint=True) as connection:
+                insert_outcome(connection, "outcome", trial)
+                connection.execute("DELETE FROM reported WHERE suggestion = ?", (trial.id,))
+            self._mirror.add_trial(trial)
 
-    def add_arrival(self, trial: Trial) -> None:
-        with self._transaction() as connection:
-            if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (trial.id,)).fetchone():
-                raise ValueError(
-                    f"suggestion {trial.id} has already ended, and nothing can come of it any more"
-                )
-            connection.execute("INSERT INTO arrival VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", _row(trial))
+    def add_incumbent(self, elapsed: float, incumbent: Incumbent) -> None:
+        with self._lock:
+            with self._transaction() as connection:
+                insert_incumbent(connection, elapsed, incumbent)
+            self._mirror.add_incumbent(elapsed, incumbent)
 
-    def keep_allowance(self, allowance: Allowance) -> None:
-        with self._transaction() as connection:
-            row = (ALLOWANCE, json.dumps(allowance.describe()))
-            connection.execute("REPLACE INTO study VALUES (?, ?)", row)
+    def save_run_budget(self, run_budget: RunBudget) -> None:
+        with self._lock:
+            with self._transaction() as connection:
+                _save_run_budget(connection, run_budget)
+            self._mirror.save_run_budget(run_budget)
 
     def close(self) -> None:
-        with self._turn:
-            if self._connection is not None:
-                self._connection = None
-                self._finalize()
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._turn:
-            if self._connection is None:
-                raise RuntimeError(f"the storage {self.path} is not open; open it, or use a study that does")
-            with _written(self.path), _transaction(self._connection):
-                try:
-                    yield self._connection
-                except sqlite3.IntegrityError as error:
-                    raise ValueError(
-                        f"{self.path} keeps each suggestion and each outcome once: {error}"
-                    ) from error
+    def _transaction(self, *, checkpoint: bool = False) -> Iterator[sqlite3.Connection]:
+        if self._database is None:
+            raise RuntimeError(
+                f"the storage {safe_text(self.path)} is not open; call open() first, or use a study that is open"
+            )
+        if problem := self._database.problem(*self._mirror.counts):
+            self._database = self._rescue(self._database, problem)
+        with self._database.transaction(checkpoint=checkpoint) as connection:
+            try:
+                yield connection
+            except sqlite3.IntegrityError as error:
+                raise ValueError(
+                    f"{safe_text(self.path)} keeps each suggestion and each outcome once: {error}"
+                ) from error
+
+    def _rescue(self, lost: StudyDatabase, problem: str) -> StudyDatabase:
+        """Write the record to a new file beside the lost one, or in the directory for temporary files."""
+        errors = []
+        for directory in (self.path.parent, Path(tempfile.gettempdir())):
+            try:
+                database = self._write_copy(directory)
+            except (UnwritableError, OSError) as error:
+                errors.append(str(error))
+                continue
+            lost.leave()
+            self.path = database.path
+            warnings.warn(
+                f"{safe_text(lost.path)} {problem} while the study was in use. All its {self._mirror.counts[1]} "
+                f"trials are in {safe_text(self.path)}, and the study continues there; give this file as storage to "
+                "continue it later",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return database
+        raise UnwritableError(
+            f"{safe_text(lost.path)} {problem} while the study was in use, and its record could not be written to "
+            f"another file ({'; '.join(errors)}). The trials are still in memory: result.trials or study.trials"
+        )
+
+    def _write_copy(self, directory: Path) -> StudyDatabase:
+        assert self._identity is not None
+        path = unused_name(directory / self.path.name, "rescued")
+        description, record = self._identity.describe(), self._mirror.record
+        database = _locked(path, lambda: create(path, description, record))
+        database.load(self._identity)
+        with database.transaction(checkpoint=True) as connection:
+            if self._mirror.run_budget is not None:
+                _save_run_budget(connection, self._mirror.run_budget)
+        return database
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _check_path(path: Path) -> None:
     try:
-        yield
-        connection.execute("COMMIT")
+        kind = kind_of(path)
+        directory = path.parent.is_dir()
+        names = path.stat().st_nlink if path.exists() else 1
+    except OSError as error:
+        raise ValueError(
+            f"storage must be a file, got {safe_text(path)}: {error.strerror}; choose another"
+        ) from error
+    if kind or not directory:
+        what = f"is {kind}" if kind else "is in a directory that does not exist"
+        raise ValueError(
+            f"storage must be a regular file, got {safe_text(path)}, which {what}; choose another"
+        )
+    if names > 1:
+        raise ValueError(
+            f"{safe_text(path)} has {names} names (hard links), and another process could write to it under another "
+            "name; make a copy of it and give the copy"
+        )
+
+
+def _locked(path: Path, prepare: Callable[[], None]) -> StudyDatabase:
+    """Lock a file, prepare it, and open it. The lock is released if that fails."""
+    lock = FileLock(path)
+    try:
+        with write_errors(path):
+            prepare()
+            return StudyDatabase(path, lock)
     except BaseException:
-        if connection.in_transaction:  # a full disk has ended it already
-            connection.execute("ROLLBACK")
+        lock.release()
         raise
 
 
-@contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """What SQLite could not write is a sentence: the disk is full, or another program has the file."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise UnwritableError(
-            f"{path} cannot be written ({error}), and keeps what it had; see that the disk has room and that no "
-            "other program writes to the file, then continue the study"
-        ) from error
+def _create_if_new(path: Path, identity: Identity) -> None:
+    remove_drafts(path)
+    if path.exists() and path.stat().st_size > 0:
+        check_header(path)
+        if lost_its_log(path):
+            warnings.warn(
+                f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
+                f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use "
+                "`fabolas backup FILE COPY`",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    else:
+        check_no_foreign_journal(path)
+        create(path, identity.describe())
 
 
-def _release(connection: sqlite3.Connection, lock: FileLock) -> None:
-    connection.close()
-    lock.release()
-
-
-def _load(path: Path, connection: sqlite3.Connection, identity: Identity) -> Record:
-    try:
-        recorded = {
-            key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM study")
-        }
-        refuse_others(str(path), identity, recorded)
-        # A reader does not hold up the writer, and a step costs no wait for the disk; a power cut may cost
-        # the last steps, a killed process none.
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        suggestions = {s.id: s for s in load_suggestions(connection, identity.space)}
-        trials = tuple(load_trials(connection, suggestions))
-        arrivals = tuple(load_arrivals(connection, suggestions))
-        state = connection.execute("SELECT arrays FROM state").fetchone()
-        begun = dict(connection.execute("SELECT id, started FROM suggestion WHERE started IS NOT NULL"))
-    except (sqlite3.DatabaseError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(
-            f"{path} has the mark of a study but cannot be read ({error}); choose another file"
-        ) from error
-    arrays = None if state is None else unpack_state(state[0])
-    return Record(recorded["seed"], tuple(suggestions.values()), trials, arrays, begun, arrivals)
-
-
-def _upgrade(path: Path, connection: sqlite3.Connection) -> None:
-    with _written(path):
-        with _transaction(connection):
-            upgrade(connection)
-        # From the log to the file itself, in whose first bytes the version is looked for.
-        connection.execute("PRAGMA wal_checkpoint")
-
-
-def _row(trial: Trial) -> tuple[object, ...]:
-    outcome = (trial.status, trial.loss, trial.cost, json.dumps(trial.info), trial.error)
-    return (trial.id, *outcome, trial.elapsed)
+def _save_run_budget(connection: sqlite3.Connection, run_budget: RunBudget) -> None:
+    connection.execute("REPLACE INTO study VALUES (?, ?)", (RUN_BUDGET, json.dumps(run_budget.describe())))

@@ -1,37 +1,58 @@
-"""What a study needs of a strategy, and nothing more."""
+"""What a study needs from a strategy. To add a strategy, implement `Strategy` and list it in `__init__.py`."""
 
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.history import History, Incumbent, Suggestion
+from fabolas.reports import EarlyStopRule
+from fabolas.trials import History, Incumbent, Suggestion
+
+if TYPE_CHECKING:
+    from fabolas.strategies.fitting import SurrogateWithTrials
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Where to evaluate next, before the study gives it a number and a name.
+    """Where to evaluate next; the study makes a Suggestion from it.
 
     Attributes:
-        point: (d + f,) Snapped to what the space can represent.
-        origin: What decided, "design" or "model" for example.
-        effort: Share of the full effort that went into the decision.
-        predicted_cost: Seconds the evaluation is expected to take, None where nothing predicts it.
+        point: (d + f,) snapped to what the space can represent.
+        origin: the step of the strategy that chose the point, such as "design", "information" or "target".
+        effort: share of the full effort that the decision used; 0 where nothing was decided.
+        predicted_cost: predicted seconds of the evaluation; None if nothing predicts it.
+        continues: the trial whose training it continues from the checkpoint; None to start from scratch.
+        stop_rule: when the training should stop early; None for never.
     """
 
     point: Array = field(compare=False)
     origin: str
-    effort: float = 1.0
+    effort: float = 0.0
     predicted_cost: float | None = None
+    continues: int | None = None
+    stop_rule: EarlyStopRule | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted loss and cost of m points, in the user's units."""
+
+    loss: Array  # (m,) mean
+    loss_std: Array  # (m,)
+    cost: Array  # (m,) median, in seconds
+    cost_limit: Array  # (m,) seconds that a measurement exceeds with a probability of about one in forty
 
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Decides from the record alone, so that the same record and seed give the same suggestion.
+    """Decides only from its arguments and its state: the same ones give the same suggestion.
 
-    What it carries from one suggestion to the next beyond the history is in ``state``: a study that is closed
-    and reopened restores it and goes on as if nothing had happened. ``incumbent`` alters no later suggestion.
+    What it carries from one suggestion to the next beyond the history is its `state`. A reopened study restores it
+    and continues as if it had never been closed. `incumbent` does not change later suggestions.
+
+    A strategy with options has them in a dict `options`. A study records it, and refuses to continue a storage with
+    other options.
     """
 
     name: str
@@ -43,25 +64,53 @@ class Strategy(Protocol):
         rng: np.random.Generator,
         *,
         remaining: float | None = None,
+        at_target: bool = False,
     ) -> Proposal:
-        """The next point.
+        """The next point to evaluate.
 
         Args:
-            history: All trials that have ended.
-            pending: Suggestions handed out and not yet ended.
-            rng: The only source of randomness.
-            remaining: Seconds of the budget that the record leaves, None without a time budget.
+            history: all trials that have ended.
+            pending: suggestions handed out that have not ended.
+            rng: the only source of randomness.
+            remaining: seconds left of the budget; None without a time budget.
+            at_target: whether the evaluation should be at the target fidelity, if one fits into `remaining`.
         """
         ...
 
-    def incumbent(self, history: History) -> Incumbent | None:
-        """The evaluated configuration that the strategy recommends for the target; None before there is one."""
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
+        """The evaluated configuration that the strategy recommends for the target; None before there is one.
+
+        Args:
+            history: all trials that have ended.
+            verified_only: whether to consider only configurations that were evaluated at the target.
+        """
         ...
 
     def state(self) -> dict[str, Array]:
-        """Arrays to carry on from; empty when there is nothing to carry."""
+        """Arrays to continue from; empty if the history is enough."""
         ...
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Carry on from arrays that ``state`` gave; from none as a new strategy would."""
+        """Continue from arrays that `state` returned; with none, as a new strategy."""
+        ...
+
+
+@runtime_checkable
+class PredictiveStrategy(Strategy, Protocol):
+    """A strategy with a model of loss and cost."""
+
+    def predict(self, history: History, points: Array) -> Prediction:
+        """Loss and cost of points (m, d + f), given a history with at least one complete trial."""
+        ...
+
+
+@runtime_checkable
+class SurrogateStrategy(PredictiveStrategy, Protocol):
+    """A strategy whose model is a `Surrogate`, which figures and tables of the model read."""
+
+    def surrogate(self, history: History) -> "SurrogateWithTrials":
+        """Both posteriors given a history with at least one complete trial.
+
+        They model what the strategy minimises: the losses, or their negatives if the study maximises.
+        """
         ...

@@ -1,147 +1,307 @@
-"""FABOLAS: the most information about the best configuration on all the data per second (Klein et al. 2017)."""
+"""FABOLAS: the most information about the best configuration on all the data, per second (Klein et al. 2017).
+
+This file is the algorithm. It departs from the paper where measurements say so (docs/method/index.md); `fabolas2017.py`
+is the algorithm as published.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from fabolas import effort as efforts
-from fabolas.acquisition.entropy import Form
-from fabolas.gp.kernels import loss_basis, power_law_basis
-from fabolas.history import History, Suggestion
-from fabolas.outputs import Warp
+from fabolas._types import Array
+from fabolas.model_spec import ModelSpec
+from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
-from fabolas.strategies.decide import Choice, Position, Rules, most_improving, most_informative, pool
-from fabolas.strategies.model_based import ModelBased, work_of
-from fabolas.strategies.options import number, one_of
-from fabolas.surrogate import Lengths, Spec
+from fabolas.strategies.acquire import (
+    AcquisitionConfig,
+    AcquisitionContext,
+    Candidate,
+    Domain,
+    configuration_pool,
+    maximize_improvement,
+    maximize_information,
+)
+from fabolas.strategies.base import Proposal
+from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.early_stop import early_stop_rule
+from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, affordable_level
+from fabolas.strategies.initial_design import initial_design, n_initial_points
+from fabolas.strategies.model_based import ModelBased, evaluated_keys, full_domain
+from fabolas.strategies.options import changed_options, check_number, check_whole_number
+from fabolas.trials import History, Suggestion
+
+# With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
+# some of them waiting.
+MAX_BUSY_SHARE = 0.5
+# With at most this many evaluations left in the budget, each one is decided anew and not taken from the batch: the
+# last evaluations should be the best ones.
+N_LAST_EVALUATIONS = 20.0
+
+_NOT_DECIDED = ("design", "batch", "enqueued")  # origins of suggestions that needed no decision
+_TARGET_ORIGINS = ("target", "improvement", "enqueued")  # origins that aim at the value of the optimum
 
 
-class Fabolas(ModelBased):
-    """Initial design on small subsets, then the acquisition of eq. 7 on two GPs over (x, u), then checks.
+class InformationPerCost(ModelBased):
+    """Algorithm 1 of the paper; `target_share` adds evaluations at the target. Base of `fabolas`, `mtbo`, `es`, `ei`.
 
     Args:
-        space: what to search. Without fidelities eq. 7 is entropy search per second, the cheaper of two equally
-            informative configurations, and about every third trial is a check.
-        information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 7 as printed.
-        pmin: by joint `sampling` or by expectation propagation, `ep`.
-        representers: by `thompson` sampling or by expected `improvement`.
-        maximizer: `candidates`, `direct` or `cma`.
-        warp: of the loss, `log`, `root`, `excess` or `none`.
-        curve: how the (warped) loss falls towards the target: `power`, linearly in log-size, a power law under
-            a logarithm; or `paper`, quadratically, flat at the target.
-        drift: whether losses may deviate from the paper's basis functions, the more the larger the size.
-        noise_by_fidelity: whether the noise on all the data may be less than that on small subsets.
-        lengths: prior of the length scales, `scaled` with the dimension or `uniform` as in the paper.
-        checks: seconds of checks for each second of other trials. Once a trial at the target costs no more than
-            this times what was spent since the last check, the next is there, where improvement on the best that
-            was measured there is largest: whatever small subsets say, the record keeps up with one made on all the
-            data. 0 for never, infinity for every trial that can be one.
-        grain: share of all that was spent so far, trials and thinking of all workers, that is added to the
-            predicted cost of each evaluation when information is divided by it. Beside it small differences in
-            cost do not count, so sizes rise as a search goes on. Budgets and checks do not see it. 0 for the
-            overhead of eq. 7.
-        initial: number of configurations of the initial design.
-        share: of the time, for thinking.
-        effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
+        space: the search space.
+        model: the parts of both GPs.
+        acquisition: what an evaluation is worth, and how that is maximised.
+        domain: where points may lie.
+        n_model_fidelities: how many fidelity columns the models see.
+        n_initial: number of configurations of the initial design.
+        target_share: see `Fabolas`.
+        overhead_share: see `Fabolas`.
+        effort: see `Fabolas`.
+    """
+
+    stop_early = False
+
+    def __init__(
+        self,
+        space: Space,
+        model: ModelSpec,
+        acquisition: AcquisitionConfig,
+        domain: Domain,
+        n_model_fidelities: int,
+        *,
+        n_initial: int,
+        target_share: float,
+        overhead_share: float,
+        effort: float | Effort | None,
+    ) -> None:
+        check_whole_number("n_initial", n_initial, 1, "a number of initial configurations, 1 or more")
+        check_number("target_share", target_share, 0.0, 1.0, "a share of the time from 0 to 1")
+        check_number(
+            "overhead_share", overhead_share, 1e-6, 1.0 - 1e-6, "a share of the time between 0 and 1"
+        )
+        if effort is not None and not isinstance(effort, Effort):
+            check_number("effort", effort, 0.0, 1.0, "a number from 0 (least) to 1 (full)")
+        super().__init__(space, model, acquisition, domain, n_model_fidelities, n_initial)
+        self.target_share = target_share
+        self.overhead_share = overhead_share
+        self.effort = effort
+
+    def suggest(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        rng: np.random.Generator,
+        *,
+        remaining: float | None = None,
+        at_target: bool = False,
+    ) -> Proposal:
+        """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
+        history = self._seen_by_models(history)
+        at_target = at_target or self.target_share >= 1.0
+        # Initial design (Algorithm 1, line 1).
+        point = self._next_of_design(history, pending, at_target, rng)
+        if point is not None:
+            return Proposal(point, "design")
+        # If a new decision takes too long for evaluations this cheap, take the next point of the last batch.
+        if len(self._batch):
+            self._batch = self._batch.without(evaluated_keys(history, pending))
+        if len(self._batch) and not at_target and self._must_hurry(history, pending, remaining):
+            point, cost = self._batch.points[0], self._batch.costs[0]
+            self._batch = self._batch.without_first()
+            continues = self._continues(point, history, pending)
+            return Proposal(point, "batch", predicted_cost=self._predicted_seconds(cost), continues=continues)
+        # Fit both GPs (line 3) and maximise the acquisition (line 4).
+        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)
+        self._batch = candidate.batch
+        return Proposal(
+            candidate.point,
+            origin,
+            effort=effort.level,
+            predicted_cost=self._predicted_seconds(candidate.cost),
+            continues=self._continues(candidate.point, history, pending),
+            stop_rule=self._stop_rule(candidate.point, history, pending, remaining, rng),
+        )
+
+    def _continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
+        """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
+        if self._curve_column is None:
+            return None
+        return Continuations.of(self.space, history, pending).continues(point)
+
+    def _stop_rule(
+        self,
+        point: Array,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        rng: np.random.Generator,
+    ) -> EarlyStopRule | None:
+        """When an evaluation of the point (D,) should stop early; None for never."""
+        if self._curve_column is None or not self.stop_early:
+            return None
+        context = self._context(history, pending, remaining, Effort.at(0.0, len(history)), False, rng)
+        continuations = Continuations.of(self.space, history, pending)
+        return early_stop_rule(context, self.space, continuations, point, rng)
+
+    def _decide(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        at_target: bool,
+        rng: np.random.Generator,
+    ) -> tuple[Candidate, str, Effort]:
+        """The candidate, its origin, and the effort that was used.
+
+        The right effort depends on the cost of the evaluation, which is known only after the decision. So a first
+        decision takes the least effort. A second one replaces it if the predicted cost allows more than a quick
+        decision, or if the hyperparameters must be fitted again.
+        """
+        if self.effort is not None:
+            effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, len(history))
+            move = self._fitter.is_due(history, effort)
+            context = self._context(history, pending, remaining, effort, move, rng)
+            return *self._acquire(context, history, pending, at_target, rng), effort
+        effort = Effort.at(0.0, len(history))
+        context = self._context(history, pending, remaining, effort, not self._fitter.is_fitted, rng)
+        candidate, origin = self._acquire(context, history, pending, at_target, rng)
+
+        level = self._affordable_level(history, pending, candidate.cost)
+        affordable = Effort.at(level or 0.0, len(history))
+        move = self._fitter.is_due(history, affordable)
+        move = move and (level is not None or self._fitter.is_overdue(history))
+        if move or not affordable.is_quick:
+            effort = affordable
+            context = self._context(history, pending, remaining, effort, move, rng)
+            candidate, origin = self._acquire(context, history, pending, at_target, rng)
+        return candidate, origin, effort
+
+    def _acquire(
+        self,
+        context: AcquisitionContext,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        at_target: bool,
+        rng: np.random.Generator,
+    ) -> tuple[Candidate, str]:
+        """An evaluation at the target if one is due, else the most informative one per second."""
+        pool = configuration_pool(context, rng)
+        if at_target or self._target_evaluation_is_due(context, history, pending):
+            improving = maximize_improvement(context, pool, rng)
+            if improving is not None and not context.effort.is_quick:
+                return improving, "target"
+            if improving is not None:  # a quick decision also fills the batch
+                return improving.followed_by(maximize_information(context, pool, rng)), "target"
+        informative = maximize_information(context, pool, rng)
+        if informative.max_worth > context.config.criterion.negligible:
+            return informative, "information"
+        improving = maximize_improvement(context, pool, rng)
+        return (informative, "information") if improving is None else (improving, "improvement")
+
+    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
+        """k points (k, D) of the initial design."""
+        return initial_design(self.space, k, rng)
+
+    def _target_evaluation_is_due(
+        self, context: AcquisitionContext, history: History, pending: tuple[Suggestion, ...]
+    ) -> bool:
+        """Whether target evaluations have had less than their share of the time since the last one."""
+        if self.target_share <= 0:
+            return False
+        last = max(
+            (trial.id for trial in history.trials if self._aims_at_target(trial.suggestion)), default=-1
+        )
+        # With several workers, trials suggested before a target evaluation may end after it: compare suggestions.
+        since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
+        spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
+        best = context.domain.at_target(context.ranked[:1])
+        cost = float(context.surrogate.predict_cost(best)[0])
+        n_pending = sum(self._aims_at_target(suggestion) for suggestion in pending)
+        return spent >= (1 + n_pending) * cost * (1.0 - self.target_share) / self.target_share
+
+    def _aims_at_target(self, suggestion: Suggestion) -> bool:
+        """Whether it is at the target for the sake of the value measured there."""
+        aims = suggestion.origin in _TARGET_ORIGINS
+        return aims and bool(self.space.is_at_target(suggestion.point[None])[0])
+
+    def _must_hurry(self, history: History, pending: tuple[Suggestion, ...], remaining: float | None) -> bool:
+        """Whether even the least effort takes too long for an evaluation like the next one of the batch."""
+        next_cost = float(self._batch.costs[0])
+        if remaining is not None and remaining <= N_LAST_EVALUATIONS * next_cost:
+            return self._seconds_to_decide(history) > next_cost  # or most of what is left would be overhead
+        return self._affordable_level(history, pending, next_cost) is None
+
+    def _seconds_to_decide(self, history: History) -> float:
+        """Median overhead of the last suggestions that needed a decision; 0 without one."""
+        last = (trial.suggestion for trial in history.trials[-100:])
+        overheads = [suggestion.overhead for suggestion in last if suggestion.origin not in _NOT_DECIDED]
+        return float(np.median(overheads[-5:])) if overheads else 0.0
+
+    def _affordable_level(
+        self, history: History, pending: tuple[Suggestion, ...], next_cost: float
+    ) -> float | None:
+        """The effort level that keeps overhead to its share; None if even the least effort does not."""
+        if self.effort is not None:
+            return self.effort.level if isinstance(self.effort, Effort) else self.effort
+        decided = np.array([t.suggestion.origin not in _NOT_DECIDED for t in history.trials])
+        share = min(self.overhead_share, MAX_BUSY_SHARE / (len(pending) + 1))
+        return affordable_level(
+            history.overheads, history.efforts, history.costs, next_cost, len(history), share, decided
+        )
+
+
+class Fabolas(InformationPerCost):
+    """Initial design on small subsets, then eq. 7 on two GPs over (x, u), and regular evaluations at the target.
+
+    Args:
+        space: the search space. Without fidelities eq. 7 is entropy search per second.
+        n_initial: number of configurations of the initial design; None for a number that suits the space.
+        target_share: share of the time for target evaluations. The next evaluation is at the target once its cost is
+            at most this share of the time since the last one plus its own cost. It takes the configuration with the
+            largest expected improvement on the best measured there. Whatever small subsets say, the search then keeps
+            up with one on all the data. 0 for never, 1 for always.
+        overhead_share: share of the time for overhead.
+        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
+            `Effort` for experiments.
+        stop_early: for trainings that report on the way: whether `trial.should_stop()` returns True when the rest of
+            the training gives less information per second than the best other evaluation.
+        model: other parts of the GPs, for experiments.
+        acquisition: another acquisition, for experiments.
     """
 
     name = "fabolas"
+    reads_curves = True
 
     def __init__(
         self,
         space: Space,
         *,
-        information: Form = "gain",
-        pmin: Literal["sampling", "ep"] = "sampling",
-        representers: Literal["thompson", "improvement"] = "thompson",
-        maximizer: Literal["candidates", "direct", "cma"] = "candidates",
-        warp: Warp = "log",
-        curve: Literal["power", "paper"] = "power",
-        drift: bool = True,
-        noise_by_fidelity: bool = True,
-        lengths: Lengths = "scaled",
-        checks: float = 0.5,
-        grain: float = 0.02,
-        initial: int | None = None,
-        share: float = efforts.SHARE,
-        effort: float | None = None,
+        n_initial: int | None = None,
+        target_share: float = 1 / 3,
+        overhead_share: float = OVERHEAD_SHARE,
+        effort: float | Effort | None = None,
+        stop_early: bool = False,
+        model: ModelSpec | None = None,
+        acquisition: AcquisitionConfig | None = None,
     ) -> None:
-        one_of("curve", curve, ("power", "paper"))
-        number(
-            "checks",
-            checks,
-            0.0,
-            np.inf,
-            "a number of seconds >= 0 of checks at the target for each other one",
+        if not isinstance(stop_early, bool):
+            raise ValueError(f"stop_early: expected True or False, got {stop_early!r}")
+        self.stop_early = stop_early
+        super().__init__(
+            space,
+            ModelSpec() if model is None else model,
+            AcquisitionConfig() if acquisition is None else acquisition,
+            full_domain(space),
+            space.n_fidelities,
+            n_initial=n_initial_points(space) if n_initial is None else n_initial,
+            target_share=target_share,
+            overhead_share=overhead_share,
+            effort=effort,
         )
-        number("grain", grain, 0.0, 1.0, "a share of what was spent, from 0 to 1")
-        f = space.n_fidelities
-        spec = Spec(
-            space.choices,
-            f,
-            work_of(space),
-            loss=power_law_basis if curve == "power" else loss_basis,
-            warp=warp,
-            drift=drift,
-            noise_by_fidelity=noise_by_fidelity,
-            lengths=lengths,
+        self.options = changed_options(
+            Fabolas,
+            n_initial=n_initial,
+            target_share=target_share,
+            overhead_share=overhead_share,
+            effort=effort,
+            stop_early=stop_early,
+            model=model,
+            acquisition=acquisition,
         )
-        rules = Rules(information, pmin, representers, maximizer)
-        super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
-        self.checks = checks
-        self.grain = grain
-
-    def design_is_over(self, history: History) -> bool:
-        """Whether every trial is to be a check, and there is something to improve on."""
-        return bool(np.isinf(self.checks) and history.complete.any())
-
-    def overhead(self, history: History) -> float:
-        """Seconds of thinking, and a share of all that was spent: what is less than that is not worth saving.
-
-        What a lost trial took is unknown: its seconds may be those of a machine asleep.
-        """
-        spent = float(np.sum((history.costs + history.thinking)[~history.lost]))
-        return history.overhead() + self.grain * spent
-
-    def decide(
-        self,
-        position: Position,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        rng: np.random.Generator,
-    ) -> tuple[Choice, str]:
-        """A check at the target if one is due, else the most informative point."""
-        if self._check_is_due(position, history, pending):
-            configurations = pool(position, rng)
-            check = most_improving(position, configurations, rng)
-            if check is not None and position.effort.counted:
-                return check, "check"
-            if check is not None:  # in a hurry the next ones are decided on too
-                return check.and_then(most_informative(position, configurations, rng)), "check"
-        return super().decide(position, history, pending, rng)
-
-    def _is_no_time_to_think(
-        self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
-    ) -> bool:
-        # If every trial is to be a check, what was left over for information is not wanted.
-        return not np.isinf(self.checks) and super()._is_no_time_to_think(history, pending, remaining)
-
-    def _check_is_due(self, position: Position, history: History, pending: tuple[Suggestion, ...]) -> bool:
-        if self.checks <= 0:
-            return False
-        last = max((trial.id for trial in history.trials if self._is_check(trial.suggestion)), default=-1)
-        # With several workers others end while a check is under way: what counts is who was suggested after it.
-        since = np.array([trial.id > last for trial in history.trials])
-        spent = float(np.sum((history.costs + history.thinking)[since]))
-        # What a trial at the target costs is an extrapolation at first: a check must not come by mistake.
-        best = position.region.at_target(position.ranked[:1])
-        price = float(position.surrogate.seconds_at_most(best)[0])
-        under_way = sum(self._is_check(suggestion) for suggestion in pending)
-        return spent >= (1 + under_way) * price / self.checks
-
-    def _is_check(self, suggestion: Suggestion) -> bool:
-        """Whether it is at the target, and not for information: that seeks the optimum's place, not its value."""
-        aimed = suggestion.origin in ("check", "improvement", "request")
-        return aimed and bool(self.space.are_at_target(suggestion.point[None])[0])

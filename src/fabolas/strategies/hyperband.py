@@ -1,6 +1,6 @@
 """Hyperband: random configurations on little data, the best of them on more and more (Li et al. 2017).
 
-Where each trial belongs is written in its origin, "bracket 3 rung 1", so that everything follows from the record.
+The origin of a trial names its place, such as "bracket 3 rung 1", so everything follows from the history.
 """
 
 from __future__ import annotations
@@ -9,26 +9,27 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.history import History, Incumbent, Suggestion
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
-from fabolas.strategies.random import best_observed, uniform
+from fabolas.strategies.options import changed_options
+from fabolas.strategies.random import best_observed, uniform, uniform_at_target
+from fabolas.trials import History, Incumbent, Suggestion
 
 _ORIGIN = re.compile(r"bracket (\d+) rung (\d+)")
-_ROUNDING = 1e-9  # of logarithms and powers, before floor and ceil
+_ROUNDING = 1e-9  # tolerance of logarithms and powers before floor and ceil
 
 
 @dataclass(frozen=True)
 class Rung:
-    """So many configurations at the target times eta^-halvings, all fidelities alike."""
+    """`count` configurations at the target times eta^-n_reductions, the same for all fidelities."""
 
     count: int
-    halvings: int
+    n_reductions: int
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,15 @@ class _Member:
 
 
 class Hyperband:
-    """Successive halving in brackets, from the most aggressive to random search on all the data, again and again.
+    """Successive halving in brackets, from the most aggressive one to random search on all the data, repeatedly.
 
-    The smallest size is as near the low end of the fidelity as dividing the target by eta comes. A rung waits for
-    the whole rung below; if trials of that are still pending, the next bracket begins meanwhile. Failed trials
-    are never promoted. The incumbent is the best observed at the target, and there is none before: the first
-    comes after a whole round of halving.
+    The smallest size is the target divided by the largest power of eta that stays within the fidelity's range. A rung
+    waits for all trials of the rung below; while they are pending, the next bracket starts. Failed trials are never
+    promoted. The incumbent is the best observed at the target; the first one comes after one round of halving.
 
     Args:
-        space: what to search. Several fidelities are scaled together, each no further than to its low end.
-        eta: one in so many configurations is promoted, to so many times the size.
+        space: the search space. Several fidelities are scaled together, each down to its lower end at most.
+        eta: one in eta configurations is promoted, to eta times the size.
     """
 
     name = "hyperband"
@@ -58,6 +58,7 @@ class Hyperband:
             raise ValueError(f"eta: expected a number above 1, usually 3 or 4, got {eta}")
         self._space = space
         self.eta = eta
+        self.options = changed_options(Hyperband, eta=eta)
         ratios = [f.high / f.low for f in space.fidelities.values()]
         self.s_max = math.floor(math.log(max(ratios, default=1.0)) / math.log(eta) + _ROUNDING)
 
@@ -74,11 +75,14 @@ class Hyperband:
         rng: np.random.Generator,
         *,
         remaining: float | None = None,
+        at_target: bool = False,
     ) -> Proposal:
         """The next member of the first bracket that does not wait for pending trials."""
+        if at_target:
+            return uniform_at_target(self._space, rng)
         members = _members(history, pending, self._space.dim)
-        begun = max((bracket for bracket, _ in members), default=-1) + 1
-        for bracket in range(begun):
+        n_brackets = max((bracket for bracket, _ in members), default=-1) + 1
+        for bracket in range(n_brackets):
             for i, rung in enumerate(self.rungs(bracket)):
                 known = members.get((bracket, i), [])
                 if i == 0:
@@ -90,10 +94,12 @@ class Hyperband:
                     break
                 winners = best(below, rung.count)
                 if len(known) < len(winners):
-                    return self._proposal(winners[len(known)].x, bracket, i, rung)
-        return self._proposal(uniform(self._space, rng), begun, 0, self.rungs(begun)[0])
+                    winner = winners[len(known)]
+                    continues = winner.id if self._space.resumes else None
+                    return replace(self._proposal(winner.x, bracket, i, rung), continues=continues)
+        return self._proposal(uniform(self._space, rng), n_brackets, 0, self.rungs(n_brackets)[0])
 
-    def incumbent(self, history: History) -> Incumbent | None:
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         """The best observed at the target."""
         return best_observed(self._space, history)
 
@@ -102,19 +108,19 @@ class Hyperband:
 
     def restore(self, state: dict[str, Array]) -> None:
         if state:
-            raise ValueError(f"hyperband goes on from the record alone, got {', '.join(state)}")
+            raise ValueError(f"hyperband has no state to restore, got {', '.join(state)}")
 
     def _proposal(self, x: Array, bracket: int, i: int, rung: Rung) -> Proposal:
-        shrink = self.eta**-rung.halvings
+        shrink = self.eta**-rung.n_reductions
         u = [
-            self._space.coordinate(name, max(shrink * f.high, f.low))
+            self._space.fidelity_coordinate(name, max(shrink * f.high, f.low))
             for name, f in self._space.fidelities.items()
         ]
         return Proposal(np.concatenate([x, u]), f"bracket {bracket} rung {i}")
 
 
 def best(members: list[_Member], count: int) -> list[_Member]:
-    """The `count` lowest losses, the earlier suggestion first among equals; fewer if the others failed."""
+    """The `count` members with the lowest losses, the earlier suggestion first among equals; failed ones excluded."""
     complete = [member for member in members if member.loss is not None and math.isfinite(member.loss)]
     return sorted(complete, key=lambda member: (member.loss, member.id))[:count]
 
@@ -122,7 +128,7 @@ def best(members: list[_Member], count: int) -> list[_Member]:
 def _members(
     history: History, pending: tuple[Suggestion, ...], d: int
 ) -> Mapping[tuple[int, int], list[_Member]]:
-    """(bracket, rung) -> its members in the order in which they were suggested."""
+    """(bracket, rung) -> its members in the order of their suggestions."""
     ended = [(t.suggestion, math.inf if t.loss is None else t.loss) for t in history.trials]
     found: dict[tuple[int, int], list[_Member]] = defaultdict(list)
     for suggestion, loss in sorted([*ended, *((s, None) for s in pending)], key=lambda pair: pair[0].id):

@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from fabolas import effort as efforts
 from fabolas._types import Array
-from fabolas.acquisition.entropy import Form
+from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.gp.kernels import Basis
 from fabolas.gp.priors import Normal
-from fabolas.outputs import Warp
+from fabolas.model_spec import ModelSpec
 from fabolas.space import Space
-from fabolas.strategies.bayesian import few
-from fabolas.strategies.decide import Rules
-from fabolas.strategies.model_based import ModelBased, work_of
-from fabolas.surrogate import Spec
+from fabolas.strategies.acquire import AcquisitionConfig
+from fabolas.strategies.effort import OVERHEAD_SHARE
+from fabolas.strategies.fabolas import InformationPerCost
+from fabolas.strategies.full_data import n_initial_at_target
+from fabolas.strategies.model_based import full_domain
+from fabolas.strategies.options import changed_options
 
-# The function of an auxiliary task is L[t, 0] times the target's plus a part of its own, in units of the target's
-# deviation: at 1 it is the target's function and a difference, which is what a subset of the same data is expected
-# to be. Two deviations reach down to no relation at all.
-LIKE_THE_TARGET = Normal(1.0, 0.5)
+# Prior of L[t, 0]: an auxiliary task's function is L[t, 0] times the target's plus its own part. At 1 it is the
+# target's function plus a difference, as expected of a subset of the same data. Two deviations reach down to zero.
+TARGET_CORRELATION_PRIOR = Normal(1.0, 0.5)
 
 
-class Mtbo(ModelBased):
-    """Most information about the target's optimum per predicted cost, over configurations and tasks (eq. 5).
+class Mtbo(InformationPerCost):
+    """The most information about the target's optimum per predicted cost, over configurations and tasks.
 
-    The task kernel is given by its Cholesky factor, whose entries are sampled with the other hyperparameters: the
-    finite-rank kernel of FABOLAS with one-hot basis functions. Costs are modelled alike. The overhead of deciding
-    does not enter the price, nor a grain: that is one of FABOLAS's two differences.
+    Information is the reduction of the entropy, as Swersky et al. have it; eq. 5 of Klein et al. writes the divergence
+    from uniform. The models are those of `fabolas` with one-hot basis functions: the task kernel is given by its
+    Cholesky factor, whose entries are sampled with the other hyperparameters. Overhead is not counted, there is no
+    cost offset, and there are no regular target evaluations.
 
-    The initial design is spread configurations on every auxiliary task, smallest first. None of them is at the
-    target: an arbitrary configuration may cost many times a good one there, so what is to be learnt of the target
-    is for the acquisition to decide, which knows the costs.
+    The initial design is the same Sobol configurations on every auxiliary task, smallest first. None is at the
+    target, where an arbitrary configuration may cost many times a good one: the acquisition decides what to learn
+    there, and it knows the costs.
 
     Args:
-        space: what to search; without fidelities the target is the only task.
+        space: the search space; without fidelities the target is the only task.
         auxiliary: sizes of the auxiliary tasks as fractions of the target. With several fidelities each is taken
             at that fraction, and none below its smallest value.
-        information: `gain`, the expected drop of the entropy of p_min, or `paper`, eq. 5 as printed.
-        pmin: by joint `sampling` or by expectation propagation, `ep`.
-        representers: by `thompson` sampling or by expected `improvement`.
-        maximizer: `candidates`, `direct` or `cma`.
-        warp: of the loss, `log`, `root`, `excess` or `none`.
-        initial: number of configurations of the initial design on each auxiliary task.
-        share: of the time, for thinking.
-        effort: fixes the effort of each suggestion, from 0 (least) to 1 (full), instead.
+        n_initial: number of configurations of the initial design on each auxiliary task.
+        overhead_share: share of the time for overhead.
+        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead.
     """
 
     name = "mtbo"
@@ -56,60 +53,68 @@ class Mtbo(ModelBased):
         space: Space,
         *,
         auxiliary: tuple[float, ...] = (0.25,),
-        information: Form = "gain",
-        pmin: Literal["sampling", "ep"] = "sampling",
-        representers: Literal["thompson", "improvement"] = "thompson",
-        maximizer: Literal["candidates", "direct", "cma"] = "candidates",
-        warp: Warp = "log",
-        initial: int | None = None,
-        share: float = efforts.SHARE,
+        n_initial: int | None = None,
+        overhead_share: float = OVERHEAD_SHARE,
         effort: float | None = None,
     ) -> None:
         self.tasks = tasks(space, auxiliary)
         T = len(self.tasks)
         basis = one_hot(self.tasks[:, 0] if T > 1 else np.ones(1))
-        spec = Spec(
-            space.choices,
-            min(T - 1, 1),  # the tasks differ in the first fidelity
-            work_of(space),
-            loss=basis,
-            cost=basis,
+        model = ModelSpec(
+            loss_basis=basis,
             rank=T,
-            mixing=LIKE_THE_TARGET,
-            spread=Normal(-1.0, 1.0),
-            warp=warp,
-            drift=False,
+            chol_offdiag_prior=TARGET_CORRELATION_PRIOR,
+            chol_logdiag_prior=Normal(-1.0, 1.0),
+            loss_deviations=(),
+            noise_by_size=False,
         )
-        rules = Rules(information, pmin, representers, maximizer, price="cost")
-        initial = few(space.dim) if initial is None else initial
-        super().__init__(space, spec, rules, initial=initial, share=share, effort=effort)
+        domain = replace(
+            full_domain(space),
+            snap=partial(_snap_to_tasks, space, self.tasks),
+            draw_fidelities=partial(_draw_tasks, self.tasks),
+        )
+        super().__init__(
+            space,
+            model,
+            AcquisitionConfig(EntropyReduction(final_samples=4), count_overhead=False, cost_offset=0.0),
+            domain,
+            min(T - 1, 1),  # the tasks differ in the first fidelity: the models see that column alone
+            n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
+            target_share=0.0,
+            overhead_share=overhead_share,
+            effort=effort,
+        )
+        self.options = changed_options(
+            Mtbo, auxiliary=auxiliary, n_initial=n_initial, overhead_share=overhead_share, effort=effort
+        )
 
-    def draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """The same k spread configurations on every auxiliary task, smallest first; without one, at the target."""
-        x = self.space.spread(k, rng)
-        begun = self.tasks[:0:-1] if len(self.tasks) > 1 else self.tasks
-        return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in begun])
+    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
+        """The same k configurations on every auxiliary task, smallest first; without one, at the target."""
+        x = self.space.sobol(k, rng)
+        design_tasks = self.tasks[:0:-1] if len(self.tasks) > 1 else self.tasks
+        return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in design_tasks])
 
-    def draw_fidelities(self, n: int, rng: np.random.Generator) -> Array:
-        """Tasks (n, f), each as often."""
-        return self.tasks[rng.integers(len(self.tasks), size=n)]
 
-    def snap(self, points: Array) -> Array:
-        """Points (m, D) to the nearest ones on a task."""
-        d = self.space.dim
-        points = self.space.snap(points)
-        distance = np.abs(points[:, None, d:] - self.tasks).sum(axis=2)  # (m, T)
-        points[:, d:] = self.tasks[np.argmin(distance, axis=1)]
-        return points
+def _draw_tasks(all_tasks: Array, n: int, rng: np.random.Generator) -> Array:
+    """Tasks (n, f), each equally likely."""
+    return np.asarray(all_tasks[rng.integers(len(all_tasks), size=n)])
+
+
+def _snap_to_tasks(space: Space, all_tasks: Array, points: Array) -> Array:
+    """The nearest points (m, D) on a task."""
+    points = space.snap(points)
+    distance = np.abs(points[:, None, space.dim :] - all_tasks).sum(axis=2)  # (m, T)
+    points[:, space.dim :] = all_tasks[np.argmin(distance, axis=1)]
+    return points
 
 
 def tasks(space: Space, auxiliary: tuple[float, ...]) -> Array:
     """The tasks' fidelities u (T, f): the target, then the auxiliary sizes, largest first.
 
-    Those that rounding or the range of the first fidelity makes equal are one.
+    Sizes that rounding or the range of the first fidelity makes equal are one task.
 
     Raises:
-        ValueError: A fraction is not between 0 and 1, or there is none.
+        ValueError: If a fraction is not between 0 and 1, or there is none.
     """
     fractions = sorted(set(auxiliary), reverse=True)
     if not fractions or not all(0.0 < fraction < 1.0 for fraction in fractions):
@@ -119,7 +124,10 @@ def tasks(space: Space, auxiliary: tuple[float, ...]) -> Array:
     rows = [np.ones(space.n_fidelities)]
     for fraction in fractions if space.n_fidelities else []:
         u = np.array(
-            [space.coordinate(name, max(fraction * f.high, f.low)) for name, f in space.fidelities.items()]
+            [
+                space.fidelity_coordinate(name, max(fraction * f.high, f.low))
+                for name, f in space.fidelities.items()
+            ]
         )
         if u[0] < rows[-1][0]:
             rows.append(u)
@@ -127,9 +135,9 @@ def tasks(space: Space, auxiliary: tuple[float, ...]) -> Array:
 
 
 def one_hot(levels: Array) -> Basis:
-    """phi(u): which of the levels (T,) is nearest, as a row of the identity matrix."""
+    """phi(u): the row of the identity matrix of the nearest of the levels (T,)."""
 
-    def basis(u: Array) -> Array:
+    def basis(u: Array, s: Array) -> Array:
         nearest = np.argmin(np.abs(u[:, None] - levels), axis=1)
         return np.asarray(np.eye(len(levels))[nearest])
 

@@ -1,36 +1,89 @@
-"""Options of strategies checked at birth: a misspelt one is a sentence, not another method."""
+"""Options of strategies: checks when a strategy is made, and a form that JSON can hold and that can be read back."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
 from numbers import Integral, Real
+from typing import Any
+
+from fabolas.plain_values import to_json
 
 
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """The value must be one of the allowed ones.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if value not in allowed:
-        *others, last = [repr(word) for word in allowed]
-        raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {value!r}")
-
-
-def number(name: str, value: object, low: float, high: float, what: str) -> None:
-    """The value must be a number from low to high, which `what` describes.
+def check_number(name: str, value: object, low: float, high: float, expected: str) -> None:
+    """Check that the value is a number from low to high.
 
     Raises:
-        ValueError: It is not.
+        ValueError: If it is not.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise ValueError(f"{name}: expected {what}, got {value!r}")
+        raise ValueError(f"{name}: expected {expected}, got {value!r}")
 
 
-def whole_number(name: str, value: object, low: int, what: str) -> None:
-    """The value must be an integer, at least low, which `what` describes.
+def check_whole_number(name: str, value: object, low: int, expected: str) -> None:
+    """Check that the value is an integer of at least low.
 
     Raises:
-        ValueError: It is not.
+        ValueError: If it is not.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < low:
-        raise ValueError(f"{name}: expected {what}, got {value!r}")
+        raise ValueError(f"{name}: expected {expected}, got {value!r}")
+
+
+def changed_options(strategy: type, **options: Any) -> dict[str, Any]:
+    """The options of a strategy that differ from their defaults.
+
+    A study records them, so that it is not continued with a strategy that decides differently.
+    """
+    defaults = inspect.signature(strategy).parameters
+    return {name: value for name, value in options.items() if value != defaults[name].default}
+
+
+def encode(value: Any) -> Any:
+    """An option in the types of JSON. Records and functions of this package can be read back with `decode`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # Fields with their default value are left out, so that a new field does not change old studies.
+        changed = {
+            field.name: encode(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if getattr(value, field.name) != field.default
+        }
+        return {"record": _name_of(type(value)), "fields": changed}
+    if inspect.isfunction(value):
+        return {"function": _name_of(value)}
+    if isinstance(value, Mapping):
+        return {str(key): encode(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(each) for each in value]
+    return to_json(value)
+
+
+def decode(value: Any) -> Any:
+    """The option that `encode` described.
+
+    Raises:
+        ValueError: If it names a record or function that is not part of this package.
+    """
+    if isinstance(value, Mapping):
+        if "record" in value:
+            fields = {name: decode(each) for name, each in value["fields"].items()}
+            return _find(value["record"])(**fields)
+        if "function" in value:
+            return _find(value["function"])
+        return {key: decode(each) for key, each in value.items()}
+    return tuple(decode(each) for each in value) if isinstance(value, list) else value
+
+
+def _name_of(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _find(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    if module.split(".")[0] != "fabolas" or "<" in attribute:
+        raise ValueError(
+            f"expected a record or function of fabolas, got {name}; open the study with the objects it was made with"
+        )
+    return getattr(import_module(module), attribute)

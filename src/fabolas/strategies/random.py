@@ -3,12 +3,12 @@
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.history import History, Incumbent, Suggestion
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
+from fabolas.trials import History, Incumbent, Suggestion
 
-_BATCH = 64
-_BATCHES = 1000
+_DRAWS_PER_ROUND = 64
+_MAX_ROUNDS = 1000
 
 
 class Random:
@@ -26,11 +26,11 @@ class Random:
         rng: np.random.Generator,
         *,
         remaining: float | None = None,
+        at_target: bool = False,
     ) -> Proposal:
-        point = np.concatenate([uniform(self._space, rng), np.ones(self._space.n_fidelities)])
-        return Proposal(point, origin="random")
+        return uniform_at_target(self._space, rng)
 
-    def incumbent(self, history: History) -> Incumbent | None:
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         return best_observed(self._space, history)
 
     def state(self) -> dict[str, Array]:
@@ -38,27 +38,32 @@ class Random:
 
     def restore(self, state: dict[str, Array]) -> None:
         if state:
-            raise ValueError(f"random search carries nothing from trial to trial, got {', '.join(state)}")
+            raise ValueError(f"random search has no state to restore, got {', '.join(state)}")
+
+
+def uniform_at_target(space: Space, rng: np.random.Generator) -> Proposal:
+    """A uniform configuration at the target fidelity."""
+    return Proposal(np.concatenate([uniform(space, rng), np.ones(space.n_fidelities)]), origin="random")
 
 
 def uniform(space: Space, rng: np.random.Generator) -> Array:
-    """A configuration (d,), uniform over what the forbidden clauses leave of the cube."""
-    for _ in range(_BATCHES):
-        x = space.snap(rng.random((_BATCH, space.dim)))
-        legal: Array = x[space.legal(x)]  # rejection keeps the draw uniform
+    """A configuration (d,), uniform over the legal part of the cube (by rejection)."""
+    for _ in range(_MAX_ROUNDS):
+        x = space.snap(rng.random((_DRAWS_PER_ROUND, space.dim)))
+        legal: Array = x[space.is_legal(x)]
         if len(legal):
             return np.asarray(legal[0])
     raise RuntimeError(
-        f"the forbidden clauses of the space allow none of {_BATCH * _BATCHES} random configurations; "
-        "loosen them or narrow the ranges"
+        f"the forbidden clauses of the space allow none of {_DRAWS_PER_ROUND * _MAX_ROUNDS} random configurations; "
+        "relax them or narrow the ranges"
     )
 
 
 def best_observed(space: Space, history: History) -> Incumbent | None:
-    """The lowest loss observed at the target: a measurement, so its deviation is given as 0. None before one."""
+    """The lowest loss observed at the target. It is a measurement, so its standard deviation is given as 0."""
     if not len(history):
         return None
-    at_target: BoolArray = np.all(history.points[:, space.dim :] == 1.0, axis=1)
+    at_target: BoolArray = space.is_at_target(history.points)
     losses = np.where(at_target & history.complete, history.losses, np.inf)
     best = int(np.argmin(losses))
     if not np.isfinite(losses[best]):

@@ -1,4 +1,4 @@
-"""How a study is opened: what was asked for is checked, and what its last process left behind is ended."""
+"""How a study is opened: its arguments are checked, and what its last process left unfinished is ended."""
 
 import operator
 from dataclasses import replace
@@ -7,50 +7,72 @@ from pathlib import Path
 
 import numpy as np
 
-from fabolas.history import History, Suggestion, Trial
-from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, joined
+from fabolas.reports import Report
+from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, merge_reported
+from fabolas.trials import History, Suggestion, Trial
 
 
-def left_behind(record: Record, now: float) -> list[Trial]:
-    """What was under way when the study was closed or its process died, as trials in the order they end in now.
+def unfinished(record: Record, now: float) -> list[Trial]:
+    """Trials that were running when the study was closed or its process died, in the order in which they end now.
 
-    Outcomes that had arrived are what they are; the other trials are lost, and what each cost is estimated. What
-    nobody had begun with is not among them.
+    An outcome that a worker had reported is kept. The other trials are abandoned, with an estimated cost.
+    Suggestions that were not started are not among them.
 
     Args:
         record: What the storage knows.
         now: Seconds since the epoch.
     """
-    history = History(joined(record.trials, record.arrivals))
+    history = History(merge_reported(record.trials, record.reported))
     complete = history.costs[history.complete]
     typical = float(np.median(complete)) if len(complete) else 0.0
     known = {trial.id for trial in history.trials}
-    begun = [s for s in record.pending if s.id in record.started and s.id not in known]
-    lost = [_lost(s, record.started[s.id], typical, now) for s in begun]
-    if len(lost) > 1 or any(trial.elapsed is not None for trial in history.trials):
-        # They ran side by side: the longest says how much time has passed. It is recorded last, and alone says so:
-        # a process that dies before that has counted nothing, and the next one counts it once.
-        lost.sort(key=lambda trial: trial.cost)
-        lost = [
-            replace(trial, elapsed=history.elapsed + (trial.cost if trial is lost[-1] else 0.0))
-            for trial in lost
+    started = [s for s in record.open_suggestions if s.id in record.started and s.id not in known]
+    abandoned = [
+        _abandoned(s, record.started[s.id], typical, now, record.reports.get(s.id, ())) for s in started
+    ]
+    if len(abandoned) > 1:
+        # They ran at the same time, so the longest one says how much time has passed. It is recorded last, and
+        # only its `elapsed` includes that time: if this process dies before, the next one counts it once.
+        abandoned.sort(key=lambda trial: trial.cost)
+        abandoned = [
+            replace(trial, elapsed=history.elapsed + (trial.cost if trial is abandoned[-1] else 0.0))
+            for trial in abandoned
         ]
-    return [*history.trials[len(record.trials) :], *lost]
+    elif abandoned:
+        (trial,) = abandoned
+        elapsed = history.elapsed + trial.suggestion.overhead + trial.cost
+        abandoned = [replace(trial, elapsed=elapsed)]
+    return [*history.trials[len(record.trials) :], *abandoned]
 
 
-def _lost(suggestion: Suggestion, started: float, typical: float, now: float) -> Trial:
-    """Nobody knows when the process died: a trial ran no longer than expected, nor than since it was begun with."""
+def _abandoned(
+    suggestion: Suggestion, started: float, typical: float, now: float, reports: tuple[Report, ...]
+) -> Trial:
+    """A trial whose process died at an unknown time: it ran no longer than predicted, and not beyond now.
+
+    It ran at least until its last report.
+    """
     expected = typical if suggestion.predicted_cost is None else suggestion.predicted_cost
     cost = min(expected, max(now - started, 0.0))
+    cost = max(cost, reports[-1].cost) if reports else cost
     reason = "the study was closed, or its process ended, before an outcome was told"
-    return Trial(suggestion, "lost", None, cost, error=reason)
+    return Trial(
+        suggestion,
+        "abandoned",
+        None,
+        cost,
+        error=reason,
+        started=started,
+        ended=started + cost,
+        reports=reports,
+    )
 
 
 def storage_of(storage: str | Path | Storage | None) -> Storage:
-    """The storage in the user's words.
+    """The storage of the user's argument: a file name, a Storage, or None for memory.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If it is something else.
     """
     if storage is None:
         return MemoryStorage()
@@ -68,7 +90,7 @@ def check_seed(seed: int) -> int:
     """The seed as a plain number.
 
     Raises:
-        ValueError: If it is no whole number >= 0.
+        ValueError: If it is not a whole number >= 0.
     """
     try:
         number = operator.index(seed)
@@ -80,10 +102,10 @@ def check_seed(seed: int) -> int:
 
 
 def check_overhead(overhead: float | None) -> float | None:
-    """The overhead as a plain number; None is left as it is.
+    """The overhead as a plain number; None stays None.
 
     Raises:
-        ValueError: If it is not seconds >= 0.
+        ValueError: If it is not a number of seconds >= 0.
     """
     if overhead is None:
         return None

@@ -1,37 +1,50 @@
-"""The study itself: ask, tell and the incumbent."""
+"""The study: what is asked of it. What it is told is in ``recording.py``, what can be read in ``view.py``."""
 
 import secrets
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.budget import Allowance
-from fabolas.execution import RESOLUTION, Ended, Event, Started
-from fabolas.history import History, Incumbent, Outcome, Suggestion, Trial, as_info
+from fabolas.budget import Clock
+from fabolas.keywords import check_keywords
 from fabolas.space import Fidelity, Space
-from fabolas.storage import Identity, Noticeboard, Storage, Witness
-from fabolas.strategies import Proposal, Strategy, make
-from fabolas.strategies.apart import apart
-from fabolas.study.opening import check_overhead, check_seed, left_behind, storage_of
-from fabolas.study.pending import Pending, revived
+from fabolas.storage import Identity, Storage
+from fabolas.strategies import Proposal, Strategy, make, option_names, options_of
+from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.maximized import Direction, check_direction, directed
+from fabolas.strategies.separation import separate_from_pending
+from fabolas.study.ledger import Ledger
+from fabolas.study.opening import check_overhead, check_seed, storage_of
+from fabolas.study.recording import RecordingStudy
+from fabolas.trials import Suggestion
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
 
-class Study:
-    """Suggests what to evaluate, is told what came of it, and names the best configuration.
+@dataclass(frozen=True)
+class _Draft:
+    """A proposal that is neither accepted nor discarded.
 
-    All its decisions follow from its record: the same seed, outcomes and recorded thinking times give the
-    same suggestions, also when the study was closed and reopened in between.
+    Attributes:
+        undo: The strategy's state before it.
+        rng: The source of randomness that made it.
+    """
+
+    undo: dict[str, Array]
+    rng: np.random.Generator
+
+
+class Study(RecordingStudy):
+    """Suggests what to evaluate, records the outcomes, and names the best configuration.
+
+    All its decisions follow from its record: the same seed, outcomes and recorded overhead give the same
+    suggestions, also if the study was closed and reopened in between.
 
         with fabolas.Study(space, {"size": (100, 50_000)}, storage="svm.db") as study:
             suggestion = study.ask()
@@ -40,15 +53,16 @@ class Study:
     Args:
         space: Hyperparameters by name, a ConfigurationSpace, or a Space.
         fidelities: Name -> (low, high) or Fidelity; the upper end is the target.
+        direction: "minimize" or "maximize"; losses keep their sign everywhere.
         strategy: Name of a strategy, or a strategy.
-        storage: File to keep the record in; an existing one is continued. None keeps it in memory.
+        storage: File that keeps the record; an existing one is continued. None keeps it in memory.
         seed: Whole number >= 0; None draws one, which ``study.seed`` shows and the storage keeps.
-        overhead: Seconds to record as thinking time of every suggestion instead of the measured time.
-        clock: Seconds from any origin.
-        **options: For the strategy.
+        overhead: Seconds to record as overhead of every suggestion instead of the measured time.
+        clock: A function that returns seconds from any origin.
+        **options: Options of the strategy.
 
     Raises:
-        ValueError: If the storage is not a study of this space, strategy and seed, among others.
+        ValueError: If the storage holds a study of another space, strategy or seed, or an argument is not valid.
         RuntimeError: If the storage is in use.
     """
 
@@ -57,331 +71,229 @@ class Study:
         space: "Mapping[str, Any] | ConfigurationSpace | Space",
         fidelities: Mapping[str, Fidelity | tuple[float, float]] | None = None,
         *,
+        direction: Direction = "minimize",
         strategy: str | Strategy = "fabolas",
         storage: str | Path | Storage | None = None,
         seed: int | None = None,
         overhead: float | None = None,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Clock = time.perf_counter,
         **options: Any,
     ) -> None:
-        self.space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
-        self.strategy = make(strategy, self.space, **options)
-        self._overhead = check_overhead(overhead)
-        self._clock = clock
-        self._unrecorded = 0.0
+        check_keywords(options, Study, option_names(strategy))
+        space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
+        made = directed(make(strategy, space, **options), check_direction(direction))
         given = None if seed is None else check_seed(seed)
-        drawn = secrets.randbits(32) if given is None else given
-        identity = Identity(self.space, self.strategy.name, options, drawn, seed_given=given is not None)
-        self._storage = storage_of(storage)
-        record = self._storage.open(identity)
-        self.closed = False
-        try:
-            self.seed = record.seed
-            self.history = History(record.trials)
-            self._next_id = len(record.suggestions)
-            self._pending = Pending()
-            self.elapsed_by: Callable[[], float] | None = None
-            if record.state is not None:
-                self.strategy.restore(record.state)
-            for trial in left_behind(record, time.time()):
-                self._pending.add(trial.suggestion)
-                self._end(trial)
-            ended = {trial.id for trial in self.trials}
-            for suggestion in record.pending:
-                if suggestion.id not in ended:
-                    self._pending.wait(suggestion)
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        """All ended trials, in the order in which they ended."""
-        return self.history.trials
-
-    @property
-    def pending(self) -> tuple[Suggestion, ...]:
-        """Suggestions handed out and not yet told or failed."""
-        return self._pending.all
-
-    @property
-    def running(self) -> tuple[Suggestion, ...]:
-        """Pending suggestions that somebody has begun with."""
-        return self._pending.running
-
-    @property
-    def running_for(self) -> dict[int, float]:
-        """Their numbers, and for how many seconds somebody has been at them."""
-        return self._pending.running_for(self._clock())
-
-    @property
-    def thinking(self) -> float:
-        """Seconds of thinking, with what the next suggestion's record will contain already."""
-        recorded = sum(self.history.thinking.tolist()) + self._pending.thinking
-        return float(recorded) + (self._unrecorded if self._overhead is None else 0.0)
-
-    @property
-    def spent(self) -> float:
-        """Seconds the record accounts for: evaluations and thinking, pending suggestions' thinking too."""
-        return self.history.spent + self._pending.thinking
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds that have passed for this record: ``spent``, unless trials ran side by side.
-
-        Those who run them so set ``elapsed_by`` to a function that says how many seconds the study has used by the
-        clock; it is recorded with each trial.
-        """
-        return self.history.elapsed + self._pending.thinking
+        seed_used = secrets.randbits(32) if given is None else given
+        identity = Identity(
+            space, made.name, options_of(made), seed_used, seed_given=given is not None, direction=direction
+        )
+        ledger = Ledger(storage_of(storage), identity, clock, check_overhead(overhead))
+        super().__init__(space, made, ledger, clock)
+        self._draft: _Draft | None = None
+        self.stop_requested: str | None = None
+        # Ids of the trials whose checkpoint exists; None if none is known to be missing. The engine sets it.
+        self.checkpoints: frozenset[int] | None = None
+        if ledger.strategy_state is not None:
+            try:
+                self.strategy.restore(ledger.strategy_state)
+            except Exception as error:
+                self.close()
+                raise ValueError(
+                    f"the storage holds a state that the strategy {made.name!r} cannot continue from ({error!r}); "
+                    "it is damaged, or was saved by another version of fabolas"
+                ) from error
 
     def ask(
-        self,
-        *,
-        remaining: float | None = None,
-        queued: bool = False,
-        revise: Callable[[Array], Array] | None = None,
+        self, *, remaining: float | None = None, at_target: bool = False, queued: bool = False
     ) -> Suggestion:
-        """The next configuration to evaluate, and at which fidelity.
+        """The next configuration to evaluate, and its fidelity.
 
-        A suggestion that nobody had begun with when the study was last closed, or its process died, comes first.
+        Configurations that were enqueued come first, and suggestions that were not started when the study was last
+        closed.
 
         Args:
-            remaining: Seconds of a time budget that are left, None without one; to be reproducible it must
-                follow from the record (a budget less ``study.spent``).
-            queued: Whether nobody begins with it yet; ``start`` then says when somebody does.
-            revise: Gives the point to take, having seen the strategy's; if it raises, nothing was suggested.
+            remaining: Seconds left of a time budget, None without one. For reproducible suggestions it must
+                follow from the record (a budget minus ``study.elapsed``).
+            at_target: Whether to ask for an evaluation at the target fidelity, if one fits into ``remaining``.
+            queued: Whether the evaluation starts later; then call ``start`` when it does.
         """
+        waiting = self.ask_waiting(queued=queued)
+        if waiting is not None:
+            return waiting
+        return self.accept(self.propose(remaining=remaining, at_target=at_target), queued=queued)
+
+    def ask_waiting(self, *, queued: bool = False) -> Suggestion | None:
+        """The first suggestion that waits: enqueued, or not started when the study was last closed; None if none."""
         self._check_open()
-        again = self._pending.next_waiting()
-        if again is not None:
-            if not queued:
-                self.start(again)
-            return replace(again)
-        rng = np.random.default_rng([self.seed, self._next_id])
+        entry = self._ledger.open_suggestions.hand_out_waiting()
+        if entry is None:
+            return None
+        if not queued:
+            self.start(entry.suggestion)
+        return replace(entry.suggestion)
 
-        def decide() -> Proposal:
-            proposal = self.strategy.suggest(self.history, self.pending, rng, remaining=remaining)
-            if revise is not None:
-                proposal = replace(proposal, point=revise(proposal.point))
-            waiting = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
-            return replace(proposal, point=apart(self.space, proposal.point, waiting, rng))
-
-        return self._hand_out(decide, queued)
-
-    def request(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None) -> Suggestion:
-        """A suggestion of the caller's own, to be told like any other: the record and the models take it in.
+    def ask_for(
+        self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None, *, queued: bool = False
+    ) -> Suggestion:
+        """A suggestion for exactly this configuration and fidelity; tell it like any other.
 
         Args:
             config: A configuration of the space.
             fidelity: Fidelities by name; None for the target.
+            queued: Whether the evaluation starts later; then call ``start`` when it does.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity.
             TypeError: If a value is of the wrong type.
         """
-        return self._hand_out(lambda: Proposal(self.space.encode(config, fidelity), "request", effort=0.0))
-
-    def _hand_out(self, decide: Callable[[], Proposal], queued: bool = False) -> Suggestion:
         self._check_open()
-        number = self._next_id
-        before = self.strategy.state()
+        self.discard()
+        point = self.space.encode(config, fidelity)
+        proposal = Proposal(point, "enqueued", effort=0.0, continues=self._continues(point))
+        return self._record_suggestion(proposal, self.strategy.state(), queued=queued)
+
+    def _continues(self, point: Array) -> int | None:
+        """The trial whose training an evaluation of the point can continue; None if there is none."""
+        if not self.space.resumes:
+            return None
+        history = self.history.with_checkpoints(self.checkpoints)
+        return Continuations.of(self.space, history, self.pending).continues(point)
+
+    def enqueue(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None) -> None:
+        """Have a configuration evaluated: the next calls of ``ask`` return what was enqueued, in that order.
+
+        The storage keeps it, so it is not lost if the process ends before.
+
+        Args:
+            config: A configuration of the space.
+            fidelity: Fidelities by name. None for those that the strategy chooses: where it would evaluate next, so
+                at the beginning those of its initial design, cheap ones first.
+
+        Raises:
+            ValueError: If the space has no such configuration or fidelity.
+            TypeError: If a value is of the wrong type.
+        """
+        self._check_open()
+        self.discard()
+        point, undo = self.space.encode(config, fidelity), self.strategy.state()
+        proposal = Proposal(point, "enqueued", effort=0.0)
+        if fidelity is None and self.space.n_fidelities:
+            chosen = self._propose(self._ledger.open_suggestions.all)
+            self._draft = None
+            d = self.space.dim
+            point = np.concatenate([point[:d], chosen.point[d:]])
+            proposal = Proposal(point, chosen.origin, chosen.effort)
+        self._record_suggestion(proposal, undo, waiting=True)
+
+    def propose(self, *, remaining: float | None = None, at_target: bool = False) -> Proposal:
+        """What ``ask`` would suggest, for a caller that may want another point.
+
+        ``accept`` makes a suggestion of the proposal, as it is or with another point. ``discard`` forgets it: the
+        study is then as if nothing had been proposed. A further proposal discards this one.
+
+        Args:
+            remaining: As in ``ask``.
+            at_target: As in ``ask``.
+        """
+        self._check_open()
+        return self._propose(self.pending, remaining, at_target)
+
+    def _propose(
+        self, pending: tuple[Suggestion, ...], remaining: float | None = None, at_target: bool = False
+    ) -> Proposal:
+        self.discard()
+        undo, rng = self.strategy.state(), np.random.default_rng([self.seed, self._ledger.next_id])
+        self._draft = _Draft(undo, rng)
         try:
-            with self._thinking():
-                proposal = decide()
+            with self._ledger.timed_overhead():
+                history = self.history.with_checkpoints(self.checkpoints)
+                return self.strategy.suggest(history, pending, rng, remaining=remaining, at_target=at_target)
+        except BaseException:
+            self.discard()  # an interrupted proposal must not leave a half-changed strategy
+            raise
+
+    def accept(self, proposal: Proposal, *, queued: bool = False) -> Suggestion:
+        """Hand out a proposal as a suggestion.
+
+        Its configuration is moved a little if the same point is already pending.
+
+        Args:
+            proposal: What ``propose`` returned, or the same with another point.
+            queued: As in ``ask``.
+
+        Raises:
+            ValueError: If nothing was proposed since the last suggestion.
+        """
+        self._check_open()
+        draft = self._draft
+        if draft is None:
+            raise ValueError("there is no proposal to accept; call propose() first")
+        try:
+            with self._ledger.timed_overhead():
+                pending = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
+                point = separate_from_pending(self.space, proposal.point, pending, draft.rng)
+        except BaseException:
+            self.discard()
+            raise
+        self._draft = None
+        if not np.array_equal(point, proposal.point):  # another configuration: nothing to continue
+            proposal = replace(proposal, point=point, continues=None, stop_rule=None)
+        return self._record_suggestion(proposal, draft.undo, queued=queued)
+
+    def discard(self) -> None:
+        """Forget what was proposed and not accepted; its overhead still counts."""
+        if self._draft is not None:
+            self.strategy.restore(self._draft.undo)
+            self._draft = None
+
+    def _record_suggestion(
+        self, proposal: Proposal, undo: dict[str, Array], *, queued: bool = False, waiting: bool = False
+    ) -> Suggestion:
+        """Record a suggestion; if that fails, the strategy gets its state ``undo`` of before."""
+        try:
+            with self._ledger.timed_overhead():
                 config, fidelity = self.space.decode(proposal.point)
-            thinking = self._unrecorded
             suggestion = Suggestion(
-                number,
+                self._ledger.next_id,
                 config,
                 fidelity,
                 proposal.point,
-                thinking=thinking if self._overhead is None else self._overhead,
+                continues=proposal.continues,
+                stop_rule=proposal.stop_rule,
+                overhead=self._ledger.next_overhead,
                 effort=proposal.effort,
                 predicted_cost=proposal.predicted_cost,
                 origin=proposal.origin,
             )
-            with self._thinking():
-                begun = None if queued else time.time()
-                self._storage.add_suggestion(suggestion, self.strategy.state(), begun)
+            if waiting:
+                self._ledger.enqueue(suggestion, self.strategy.state())
+            else:
+                self._ledger.add(suggestion, self.strategy.state(), undo, queued=queued)
         except BaseException:
-            # A suggestion that was interrupted never was: the next one must not start from half of it.
-            self.strategy.restore(before)
+            self.strategy.restore(undo)
             raise
-        self._unrecorded -= thinking
-        self._pending.add(suggestion)
-        self._next_id += 1
-        if queued:
-            self._pending.queue(number, before)
-        else:
-            self._pending.begin(number, self._clock())
         return replace(suggestion)
 
-    def start(self, suggestion: Suggestion | int, at: float | None = None) -> None:
-        """Record that somebody begins with a suggestion that was asked for with ``queued=True``.
+    def cancel(self, suggestion: Suggestion | int) -> None:
+        """Take back the last suggestion before it is started, as if it had never been asked for.
 
-        Args:
-            suggestion: What ``ask`` gave, or its id.
-            at: When that was, in seconds since the epoch; None for now.
+        A suggestion that was enqueued, or is from before the study was reopened, is kept: the next ``ask`` returns it.
 
         Raises:
-            ValueError: If the suggestion is unknown or has ended.
+            ValueError: If it is not the last one, was started, or has ended.
         """
-        own = self._find(suggestion)
-        ago = 0.0 if at is None else max(time.time() - at, 0.0)
-        begun = self._clock() - ago
-        with self._thinking():
-            self._storage.add_start(own.id, time.time() if at is None else at)
-        self._pending.begin(own.id, begun)
+        entry = self._find(suggestion)
+        self.discard()
+        undo = self._ledger.cancel(entry)
+        if undo is not None:
+            self.strategy.restore(undo)
 
-    def withdraw(self, suggestion: Suggestion | int) -> None:
-        """Take back the last suggestion, with which nobody has begun: as if it had never been asked for.
+    def stop(self, reason: str = "study.stop() was called") -> None:
+        """End the run of ``minimize`` that this study belongs to: no new trial starts, running ones are waited for.
 
-        One from before the study was reopened stays, and is what the next ``ask`` gives.
-
-        Raises:
-            ValueError: If it is not the last one, was begun with, or has ended.
+        A callback may call this. In your own loop, look at ``stop_requested``, which is the reason, or None.
         """
-        own = self._find(suggestion)
-        if self._pending.may_wait(own.id):
-            self._pending.wait(own)
-            return
-        before = self._pending.before(own.id, last=self._next_id - 1)
-        self._storage.remove_suggestion(own.id, before)
-        self.strategy.restore(before)
-        self._pending.remove(own.id)
-        self._next_id -= 1
-        self._unrecorded += own.thinking if self._overhead is None else 0.0
-
-    def tell(
-        self,
-        suggestion: Suggestion | int,
-        loss: float | Outcome,
-        cost: float | None = None,
-        info: Mapping[str, Any] | None = None,
-    ) -> Trial:
-        """Record the loss of a suggestion.
-
-        Args:
-            suggestion: What ``ask`` gave, or its id.
-            loss: A finite number, or an Outcome that holds it with cost and info.
-            cost: Seconds the evaluation took; None takes the time since it was begun with.
-            info: Anything worth keeping with the trial, stored as JSON.
-
-        A suggestion that was given up as lost may be told after all, as when a worker survived the process that
-        opened the study. The loss then becomes a trial of its own, whose number is new.
-
-        Raises:
-            ValueError: If the suggestion is unknown or has ended, the loss not finite, or the cost not > 0.
-            TypeError: If the loss or the cost is not a number.
-        """
-        now = self._clock()
-        own = self._find(suggestion, late=True)
-        if isinstance(loss, Outcome):
-            if cost is not None or info is not None:
-                raise TypeError(
-                    "an Outcome brings its own cost and info, got them as arguments too; give one"
-                )
-            outcome = loss
-        else:
-            outcome = Outcome(loss, cost, as_info(info))
-        seconds = self._pending.cost(own, outcome.cost, now)
-        own = self._revived(own)
-        return self._end(Trial(own, "complete", outcome.loss, seconds, outcome.info))
-
-    def fail(
-        self,
-        suggestion: Suggestion | int,
-        reason: str | BaseException,
-        cost: float | None = None,
-        info: Mapping[str, Any] | None = None,
-    ) -> Trial:
-        """Record that a suggestion could not be evaluated; it cost time, and its region is avoided.
-
-        Args:
-            suggestion: What ``ask`` gave, or its id.
-            reason: What happened, in words or as an exception, whose traceback is kept.
-            cost: Seconds until it failed, 0 if nobody knows; None takes the time since it was begun with.
-            info: Anything worth keeping of what was measured until then, stored as JSON.
-
-        Raises:
-            ValueError: If the suggestion is unknown or has ended, or the cost is not >= 0.
-        """
-        now = self._clock()
-        own = self._find(suggestion)
-        error = (
-            "".join(traceback.format_exception(reason)) if isinstance(reason, BaseException) else str(reason)
-        )
-        seconds = 0.0 if cost == 0 else self._pending.cost(own, cost, now)
-        return self._end(Trial(own, "failed", None, seconds, as_info(info), error or "no reason given"))
-
-    def lose(self, suggestion: Suggestion | int, reason: str, cost: float | None = None) -> Trial:
-        """Record that nobody waits for a suggestion any more: its time counts, its configuration is not blamed.
-
-        What a worker has reported is not given up: if the outcome has ``arrived``, it is recorded instead.
-
-        Args:
-            suggestion: What ``ask`` gave, or its id.
-            reason: Why, in words.
-            cost: Seconds until it was given up, 0 if nobody knows; None takes the time since it was begun with.
-
-        Raises:
-            ValueError: If the suggestion is unknown or has ended.
-        """
-        now = self._clock()
-        own = self._find(suggestion)
-        outcome = self._pending.reported(own.id)
-        if outcome is not None:
-            return self._end(outcome)
-        known = own in self._pending.running and cost != 0
-        seconds = self._pending.cost(own, cost, now) if known else 0.0
-        return self._end(Trial(own, "lost", None, seconds, error=reason))
-
-    def arrived(self, event: Event) -> None:
-        """Have the storage keep at once what a worker reports, before the study itself is told.
-
-        This alone may be called from any thread, also while the study thinks; its trials stay as they are. If the
-        process is killed before ``tell`` or ``fail``, whoever opens the record next finds the outcome as if it had
-        been told. A storage that is no ``Witness`` is left alone.
-        """
-        suggestion = self._pending.get(event.id)
-        if suggestion is None or (isinstance(event, Ended) and event.status == "lost"):
-            return
-        outcome: Trial | None = None
-        if isinstance(event, Ended):
-            elapsed = None if self.elapsed_by is None else self.elapsed_by()
-            outcome = replace(_as_told(suggestion, event), elapsed=elapsed)
-            self._pending.report(outcome)
-        if not isinstance(self._storage, Witness):
-            return
-        # What cannot be written now will be when the study hears of it, or is an error then.
-        with suppress(RuntimeError):
-            if outcome is not None:
-                self._storage.add_arrival(outcome)
-            elif isinstance(event, Started):
-                self._storage.add_start(event.id, event.at)
-
-    def allow(self, allowance: Allowance) -> None:
-        """Have the storage keep, if it can, what the run of this study may use: for those who look at it."""
-        if isinstance(self._storage, Noticeboard):
-            self._storage.keep_allowance(allowance)
-
-    def incumbent(self) -> Incumbent | None:
-        """The evaluated configuration with the lowest expected loss at the target; None before one."""
-        with self._thinking():
-            return self.strategy.incumbent(self.history)
-
-    def close(self) -> None:
-        """Free the storage for others; a second call does nothing."""
-        self.closed = True
-        self._storage.close()
-
-    def __enter__(self) -> "Study":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self.stop_requested = reason
 
     def __repr__(self) -> str:
         ended, failed = len(self.history), int(self.history.failed.sum())
@@ -389,48 +301,3 @@ class Study:
         return (
             f"<Study {self.strategy.name!r}: {counts}, seed {self.seed}{', closed' if self.closed else ''}>"
         )
-
-    @contextmanager
-    def _thinking(self) -> Iterator[None]:
-        """Time the body for the next suggestion's record, so that no time of ours is left out."""
-        start = self._clock()
-        try:
-            yield
-        finally:
-            self._unrecorded += self._clock() - start
-
-    def _end(self, trial: Trial) -> Trial:
-        self._check_open()
-        if self.elapsed_by is not None:
-            trial = replace(trial, elapsed=self.elapsed_by())
-        with self._thinking():
-            self._storage.add_trial(trial)
-            self.history = self.history.append(trial)
-            self._pending.remove(trial.id)
-        return trial
-
-    def _revived(self, suggestion: Suggestion) -> Suggestion:
-        """The suggestion itself; one that was lost comes back under a new number."""
-        if suggestion in self._pending:
-            return suggestion
-        again = revived(suggestion, self._next_id)
-        with self._thinking():
-            self._storage.add_suggestion(again, self.strategy.state(), time.time())
-        self._pending.add(again)
-        self._next_id += 1
-        return again
-
-    def _find(self, suggestion: Suggestion | int, late: bool = False) -> Suggestion:
-        self._check_open()
-        return self._pending.find(suggestion, self.trials, late)
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise RuntimeError("this study is closed; open it again with fabolas.Study(..., storage=...)")
-
-
-def _as_told(suggestion: Suggestion, ended: Ended) -> Trial:
-    """What ``tell`` or ``fail`` makes of an outcome."""
-    if ended.status == "complete":
-        return Trial(suggestion, "complete", ended.loss, max(ended.cost, RESOLUTION), ended.info)
-    return Trial(suggestion, "failed", None, ended.cost, error=ended.error or "no reason given")

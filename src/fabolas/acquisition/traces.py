@@ -1,0 +1,87 @@
+"""Information of an evaluation that reports on the way: all points of its curve (its trace) at once.
+
+The reports y (m,) of one training are jointly Gaussian. Whitened, w = L^-1 (y - mean) with L L' = Cov(y), they move
+the representers along the columns of B = Cov(f_R, w), (R, m): conditioning on all of them is an update of rank m.
+Most of it is in one direction, because the points of one curve move the representers alike. So the trace is summarised
+by the linear combination v'w that says most about the representers: v is the first eigenvector of A'A, where
+A = factor^-1 B are the same influences in whitened coordinates. It is a function of the trace: it tells at least what
+the end of the trace tells, and never more than the whole. The update stays of rank one, so that everything that is
+defined for a single outcome holds for it, at the price of a lower bound instead of the whole information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.acquisition.representers import Representers
+from fabolas.gp.regression import Posterior, Projection, cholesky
+
+_IGNORED = 1e9  # noise variance of a point that repeats another one of its trace, so that it says nothing
+
+# points (M, D) -> the points that each evaluation reports, its own point last: (M, m, D + 1)
+Traces = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class TraceRepresenters(Representers):
+    """Representers for evaluations that report on the way.
+
+    Attributes:
+        traces: points (M, D) -> what each evaluation reports, with the number of its training, (M, m, D + 1). A
+            report that repeats the next one of its trace does not count.
+    """
+
+    traces: Traces
+
+    @classmethod
+    def following(cls, representers: Representers, traces: Traces) -> TraceRepresenters:
+        """The same representers for these traces."""
+        return cls(**vars(representers), traces=traces)
+
+    def influence(self, points: Array) -> tuple[Array, Array]:
+        """As for `Representers`, of the most telling linear combination of each trace: b, a (K, M, R)."""
+        B, A = self.trace_influence(points)
+        _, vectors = np.linalg.eigh(np.swapaxes(A, 2, 3) @ A)  # (K, M, m, m), ascending eigenvalues
+        v = vectors[..., -1:]
+        return (B @ v)[..., 0], (A @ v)[..., 0]
+
+    def trace_influence(self, points: Array) -> tuple[Array, Array]:
+        """What the whitened reports of each trace say: B and A, both (K, M, R, m)."""
+        traces = self.traces(points)
+        M, m, D = traces.shape
+        K, R = self.mean.shape
+        at = self.posterior.project(traces.reshape(M * m, D))
+        cross = self.posterior.covariance(self.at, at).reshape(K, R, M, m)
+        factor = cholesky(outcome_covariance(self.posterior, traces, at).reshape(K * M, m, m))
+        whitened = np.linalg.solve(factor.reshape(K, M, m, m), cross.transpose(0, 2, 3, 1))  # (K, M, m, R)
+        B = np.swapaxes(whitened, 2, 3)
+        flat = B.transpose(0, 2, 1, 3).reshape(K, R, M * m)
+        A = np.linalg.solve(self.factor, flat).reshape(K, R, M, m).transpose(0, 2, 1, 3)
+        return np.asarray(B), np.asarray(A, dtype=np.float64)
+
+
+def outcome_covariance(posterior: Posterior, traces: Array, at: Projection) -> Array:
+    """The covariance of the reports of each trace, noise included: (K, M, m, m).
+
+    Args:
+        posterior: of the loss.
+        traces: (M, m, D + 1).
+        at: the same points, (M * m, D + 1).
+    """
+    M, m, D = traces.shape
+    K = len(posterior.theta)
+    kernel_theta = posterior.model.split(posterior.theta)[0]
+    joint = posterior.model.kernel.pairs(traces[:, :, None], traces[:, None])(kernel_theta)
+    V = at.V.reshape(K, at.V.shape[1], M, m)
+    explained = np.einsum("knmi,knmj->kmij", V, V, optimize=True)
+    covariance = np.broadcast_to(joint, (K, M, m, m)) - explained
+    noise = posterior.noise(traces.reshape(M * m, D)).reshape(K, M, m)
+    repeated = (traces[:, :-1] == traces[:, 1:]).all(axis=2)  # (M, m - 1)
+    noise = noise + _IGNORED * np.pad(repeated, ((0, 0), (0, 1)))
+    diagonal = np.arange(m)
+    covariance[:, :, diagonal, diagonal] += noise
+    return np.asarray(covariance)

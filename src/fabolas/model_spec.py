@@ -1,0 +1,244 @@
+"""The priors of both GPs: `ModelSpec` names their parts, `SurrogatePrior` assembles the kernels.
+
+    loss      theta k52(x, x') * (prod_j phi_f(u_j)' S_j phi_f(u_j') + Brownian)  + trend     eq. 6 and two terms
+    log-cost  theta k52(x, x') + Brownian k52(x, x'),  around a polynomial in each fidelity
+
+The Brownian term lets curves deviate from the basis functions; the trend is shared by all configurations
+(docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`. A cost without
+`ModelSpec.cost_terms` is that of eq. 6 (docs/decisions/cost.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.gp.kernels import (
+    Amplitude,
+    Basis,
+    BrownianKernel,
+    FiniteRank,
+    Kernel,
+    LinearTrend,
+    Matern52,
+    Product,
+    Sum,
+    cubic_time,
+    power_law_basis,
+    quadratic_time,
+    reverse_time,
+    scaled_length_prior,
+)
+from fabolas.gp.polynomial import CostTerm, PolynomialLogCost
+from fabolas.gp.priors import Normal, Prior
+from fabolas.gp.regression import GaussianProcess, Noise
+from fabolas.gp.trainings import SameTraining
+from fabolas.transforms import FitTransform, log_transform
+
+# The part of the noise variance that belongs to the configuration and would come again. Training on all the data is
+# mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is mostly not chance.
+NUGGET_FRACTION = 0.9
+
+
+# Priors of the log-weights, relative to the linear term at the target: there fixed costs are usually small, and a
+# quadratic term often is not. The standard deviations allow a cost that is a pure power of sizes over a range of 256.
+COST_TERMS = (CostTerm(0.0, -3.0, 2.5), CostTerm(2.0, 1.5, 2.5), CostTerm(3.0, -4.0, 2.5))
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A random-walk deviation from the basis functions, see `BrownianKernel`."""
+
+    time_warp: Callable[[Array], Array] = reverse_time
+    log_variance_prior: Prior = Normal(-3.0, 1.5)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """The parts of both GPs: what distinguishes one model-based strategy from another.
+
+    The defaults are those of `fabolas`. Pass another value for an ablation:
+    `strategy="fabolas", model=ModelSpec(loss_basis=paper_loss_basis)`.
+
+    Attributes:
+        loss_basis: phi_f of eq. 6, on log-scaled size u and relative size s.
+        cost_terms: the prior mean of cost is a sum of these and a linear term in each fidelity, with learnt weights;
+            () for a constant and the kernel of eq. 6.
+        cost_basis: phi_c of eq. 6, without cost_terms.
+        rank: number of basis functions of each.
+        chol_offdiag_prior: of L[i, 0]: how the slope of a curve follows its level.
+        chol_logdiag_prior: of log L[i, i] for the loss: how much slopes differ between configurations.
+        cost_chol_logdiag_prior: the same for log-cost, without cost_terms.
+        transform: fits the transform of the loss.
+        loss_deviations: random walks by which losses may deviate from the basis; () for eq. 6 alone.
+        cost_deviations: random walks by which log-costs of a configuration may deviate from the cost_terms.
+        shared_trend: whether all configurations share a trend over the sizes.
+        noise_by_size: whether the noise may decrease towards the target.
+        length_prior: number of hyperparameters d -> prior of each log length scale.
+        nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
+        cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
+            overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.
+    """
+
+    loss_basis: Basis = power_law_basis
+    cost_terms: tuple[CostTerm, ...] = COST_TERMS
+    cost_basis: Basis = power_law_basis
+    rank: int = 2
+    chol_offdiag_prior: Prior = Normal(0.0, 0.5)
+    chol_logdiag_prior: Prior = Normal(0.0, 1.0)
+    cost_chol_logdiag_prior: Prior = Normal(-1.0, 1.0)
+    transform: FitTransform = log_transform
+    loss_deviations: tuple[Deviation, ...] = (Deviation(quadratic_time, Normal(-2.0, 1.5)),)
+    cost_deviations: tuple[Deviation, ...] = (Deviation(cubic_time, Normal(-1.0, 1.5)),)
+    shared_trend: bool = True
+    noise_by_size: bool = True
+    length_prior: Callable[[int], Prior] = scaled_length_prior
+    nugget_fraction: float = NUGGET_FRACTION
+    cost_from_fidelity: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a point mean to the models.
+
+    Attributes:
+        n_choices: (d,) of each hyperparameter: 0 if numeric, else the number of categories.
+        n_fidelities: how many fidelity columns the models see, the first ones; 0 if all trials are at the target.
+        relative_sizes: for each fidelity of the space u (n,) -> s (n,), the value relative to the target.
+        training: the column of the data that holds the number of the training, if trainings report on the way.
+    """
+
+    n_choices: tuple[int, ...]
+    n_fidelities: int = 0
+    relative_sizes: tuple[Callable[[Array], Array], ...] = ()
+    training: int | None = None
+
+    @property
+    def fidelities(self) -> tuple[int, ...]:
+        """The indices of the fidelity columns that the models see."""
+        d = len(self.n_choices)
+        return tuple(range(d, d + self.n_fidelities))
+
+    def log_sizes(self, points: Array) -> Array:
+        """log s of each fidelity, (n, D) -> (n, f)."""
+        d = len(self.n_choices)
+        sizes = [size(points[:, d + j]) for j, size in enumerate(self.relative_sizes)]
+        return np.log(np.stack(sizes, axis=-1)) if sizes else np.zeros((len(points), 0))
+
+    def log_ranges(self) -> list[float]:
+        """(f,) log(target / smallest value) of each fidelity."""
+        return [-float(np.log(size(np.zeros(1)))[0]) for size in self.relative_sizes]
+
+
+@dataclass(frozen=True)
+class SurrogatePrior:
+    """Both GP priors for the points of one space."""
+
+    spec: ModelSpec
+    columns: Columns
+
+    def loss_gp(self) -> GaussianProcess:
+        """The prior over standardised, transformed losses."""
+        spec, f = self.spec, self.columns.n_fidelities
+        by_size = spec.noise_by_size and f > 0
+        noise = Noise(self._subset_noise()) if by_size else Noise()
+        deviations = [
+            BrownianKernel(self.columns.fidelities, d.time_warp, d.log_variance_prior)
+            for d in spec.loss_deviations
+        ]
+        kernel = self._kernel(spec.loss_basis, deviations, [2.0] * f, spec.chol_logdiag_prior)
+        return self._sharing_noise(GaussianProcess(kernel, noise))
+
+    def cost_gp(self) -> GaussianProcess:
+        """The prior over log-seconds minus the log-size.
+
+        The polynomial is what all configurations share. A configuration multiplies it by a factor, which changes with
+        the size by a random walk, mostly near the target: there other terms dominate than at small sizes.
+        """
+        spec, columns = self.spec, self.columns
+        if not (spec.cost_terms and columns.n_fidelities):
+            slopes = [0.5 * log_range for log_range in columns.log_ranges()[: columns.n_fidelities]]
+            kernel = self._kernel(spec.cost_basis, [], slopes, spec.cost_chol_logdiag_prior)
+            return self._sharing_noise(GaussianProcess(kernel, Noise()))
+        deviations = [
+            BrownianKernel(columns.fidelities, d.time_warp, d.log_variance_prior)
+            for d in spec.cost_deviations
+        ]
+        kernel = Product((self._over_x(), Sum((Amplitude(), *deviations))))
+        mean = PolynomialLogCost(spec.cost_terms, columns.log_sizes, columns.n_fidelities)
+        return self._sharing_noise(GaussianProcess(Sum((kernel, LinearTrend(_constant))), Noise(), mean))
+
+    def _sharing_noise(self, gp: GaussianProcess) -> GaussianProcess:
+        """The same GP; the points of one training share noise if trainings report on the way."""
+        column = self.columns.training
+        return gp if column is None else gp.sharing_noise(SameTraining(column))
+
+    def log_size(self, points: Array) -> Array:
+        """What log-costs are relative to, (n,): the sum of the log-sizes; zero without cost_terms."""
+        if not self.spec.cost_terms:
+            return np.zeros(len(points))
+        return np.asarray(self.columns.log_sizes(points).sum(axis=1))
+
+    def _over_x(self) -> Matern52:
+        n_choices = self.columns.n_choices
+        return Matern52(n_choices, self.spec.length_prior(len(n_choices)))
+
+    def _subset_noise(self) -> Callable[[Array], Array]:
+        """Points (n, D) -> (n,), the mean over fidelities of (1/s - 1) / (1/s_min - 1): from 1 to 0 at the target.
+
+        A mean over n of N rows, drawn without replacement, has a variance in proportion to 1/n - 1/N.
+        """
+        columns, at_smallest = self.columns, np.expm1(self.columns.log_ranges())
+        return lambda points: np.asarray(np.mean(np.expm1(-columns.log_sizes(points)) / at_smallest, axis=1))
+
+    def _kernel(
+        self, basis: Basis, deviations: list[BrownianKernel], slopes: list[float], logdiag_prior: Prior
+    ) -> Kernel:
+        """theta k52(x, x') * (prod_j phi(u_j)' S_j phi(u_j') + deviations) + trend: eq. 6 and two terms."""
+        spec, columns = self.spec, self.columns
+        kernel: Kernel = Product((self._over_x(), Amplitude()))
+        features = [_features(basis, size) for size in columns.relative_sizes[: columns.n_fidelities]]
+        if columns.n_fidelities:
+            factors: list[Kernel] = [
+                FiniteRank(column, phi, spec.rank, spec.chol_offdiag_prior, logdiag_prior)
+                for column, phi in zip(columns.fidelities, features, strict=True)
+            ]
+            across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
+            kernel = Product((kernel, Sum((across, *deviations)) if deviations else across))
+        if not spec.shared_trend:
+            return kernel
+        return Sum((kernel, LinearTrend(_trend_features(features, columns.fidelities, slopes))))
+
+
+def _constant(points: Array) -> Array:
+    """Points (n, D) -> (n, 1): a shared constant of standard deviation one."""
+    return np.ones((len(points), 1))
+
+
+def _features(basis: Basis, relative_size: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A basis as a function of u (n,) alone."""
+    return lambda u: basis(u, relative_size(u))
+
+
+def _trend_features(
+    features: list[Callable[[Array], Array]], columns: tuple[int, ...], slopes: list[float]
+) -> Callable[[Array], Array]:
+    """Points (n, D) -> (n, m): a constant, and each fidelity's basis functions with their powers up to four.
+
+    The powers bend the shared trend: a cost that does not vanish with the size, an error that more data do not
+    remove. Their prior standard deviations decrease, so the trend is a smooth function that stays uncertain beyond
+    the sizes seen.
+    """
+
+    def evaluate(points: Array) -> Array:
+        blocks = [np.ones((len(points), 1))]
+        for phi, column, slope in zip(features, columns, slopes, strict=True):
+            half = 0.5 * phi(points[:, column])[:, 1:]
+            blocks += accumulate([2.0 * slope * half, half, half, half], np.multiply)  # the powers of phi
+        return np.concatenate(blocks, axis=1)
+
+    return evaluate

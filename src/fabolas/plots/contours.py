@@ -1,0 +1,169 @@
+"""Contours at the target: the predicted loss over pairs of hyperparameters through the answer, p_min as shading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+from fabolas.plots.drawing import Contours, Drawing, Label, Layer, Lines, Panel, Points
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import short_lines, shown_trials
+from fabolas.plots.model import Model, model_of
+from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
+from fabolas.plots.slices import answer_of, check_names, kernel_weights
+from fabolas.plots.ticks import linear_values, number, suits_log
+
+N_NAMES = 3  # hyperparameters whose pairs are shown
+_N_POSITIONS = 27
+_N_DENSITY = 45
+_N_LEVELS = 9
+_LABEL_DISTANCE = 0.1  # between labels of lines
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two hyperparameters.
+
+    Attributes:
+        x: The one on the horizontal axis.
+        y: The one on the vertical axis.
+        loss: (len(y), len(x)) Predicted losses, the others as in the answer.
+        optimum: (m, m) Density of the optimum over `grid` (m,) on both axes; the largest is 1.
+        grid: (m,) Positions.
+        answer: Position (x, y) of the answer.
+        measured: (n, 2) Positions of the trials that are shown.
+    """
+
+    x: ParameterAxis
+    y: ParameterAxis
+    loss: Array
+    optimum: Array
+    grid: Array
+    answer: tuple[float, float]
+    measured: Array
+
+
+@dataclass(frozen=True)
+class ContoursRecord:
+    """Contours of pairs.
+
+    Attributes:
+        pairs: The pairs.
+        texts: (n,) What hovering over the trials shows.
+        at_target: (n,) Which of them are at the target.
+        what: "loss" or "value".
+    """
+
+    pairs: tuple[Pair, ...]
+    texts: tuple[Lines, ...]
+    at_target: BoolArray
+    what: str
+
+
+def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> ContoursRecord:
+    """Compute the record.
+
+    Args:
+        study: The study.
+        names: Two or more hyperparameters that are not categorical; None for the three most important ones.
+    """
+    model, what = model_of(study), "loss" if study.direction == "minimize" else "value"
+    x, inactive = answer_of(study, model)
+    usable = [
+        name
+        for name in model.by_importance
+        if not study.space.n_choices[study.space.names.index(name)] and name not in inactive
+    ]
+    if names is not None:
+        usable = [name for name in check_names(study, names) if name in usable]
+    if len(usable) < 2:
+        raise CannotDraw(
+            f"Contours need two hyperparameters with ordered values that are active in the answer; there "
+            f"{'is one' if usable else 'is none'}."
+        )
+    usable = usable[: N_NAMES if names is None else len(usable)]
+    axes = {name: parameter_axis(study.space, name, _N_POSITIONS) for name in usable}
+    history = study.history
+    at_target = study.space.is_at_target(history.points)
+    shown = shown_trials(history, at_target, study.sign, 150)
+    shown = shown[history.complete[shown]]
+    pairs = tuple(
+        _pair(model, x, axes[a], axes[b], history.points[shown]) for a, b in combinations(usable, 2)
+    )
+    texts = tuple(short_lines(history.trials[i], what) for i in shown)
+    return ContoursRecord(pairs, texts, at_target[shown], what)
+
+
+def _pair(model: Model, x: Array, a: ParameterAxis, b: ParameterAxis, trials: Array) -> Pair:
+    i, j = model.space.names.index(a.name), model.space.names.index(b.name)
+    grid = np.repeat(model.at_target(x[None]), len(a.positions) * len(b.positions), axis=0)
+    grid[:, i], grid[:, j] = np.tile(a.positions, len(b.positions)), np.repeat(b.positions, len(a.positions))
+    loss = model.median_losses(model.space.snap(grid)).reshape(len(b.positions), len(a.positions))
+    optimum, positions = model.optimum, np.linspace(0.0, 1.0, _N_DENSITY)
+    weights = kernel_weights(positions, optimum.x[:, j]) * optimum.probability
+    density = weights @ kernel_weights(positions, optimum.x[:, i]).T
+    answer = (float(x[i]), float(x[j]))
+    return Pair(a, b, loss, density / density.max(), positions, answer, trials[:, [i, j]])
+
+
+def drawing(record: ContoursRecord) -> Drawing:
+    """Lay out the figure."""
+    panels = tuple(Panel(pair.x.draw(), pair.y.draw(), tuple(_layers(record, pair))) for pair in record.pairs)
+    columns = min(3, len(panels))
+    return Drawing(panels, columns, 1, 250 if columns > 1 else 380)
+
+
+def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
+    """Shading of p_min, lines of equal loss, trials and the answer. Lines are equally spaced in the logarithm."""
+    log = suits_log(pair.loss, 3.0)
+    z = np.log10(pair.loss) if log else pair.loss
+    values = linear_values(float(z.min()), float(z.max()), _N_LEVELS)
+    step = values[1] - values[0] if len(values) > 1 else 1.0
+    x, y, there = pair.x.positions, pair.y.positions, record.at_target
+    layers: list[Layer] = [
+        Contours(pair.grid, pair.grid, pair.optimum, "second", (0.1, 1.0, 0.1), filled=True),
+        Contours(x, y, z, "muted", (values[0], values[-1], step), hover=f"predicted {record.what}", log=log),
+    ]
+    layers += _level_labels(pair, z, values, log=log)
+    for chosen, colour, size in ((~there, "faint", 4), (there, "ink", 5)):
+        index = np.flatnonzero(chosen)
+        hover = tuple(record.texts[i] for i in index)
+        layers.append(
+            Points(
+                pair.measured[index, 0], pair.measured[index, 1], colour, size=size, alpha=0.7, hover=hover
+            )
+        )
+    answer = np.array([pair.answer])
+    layers.append(Points(answer[:, 0], answer[:, 1], "answer", "star", 14, hover=(("Answer",),)))
+    return layers
+
+
+def _level_labels(pair: Pair, z: Array, levels: list[float], *, log: bool) -> list[Layer]:
+    """The value of each line, where it is first crossed on the way from the answer to one of the four sides."""
+    column = int(np.argmin(np.abs(pair.x.positions - pair.answer[0])))
+    row = int(np.argmin(np.abs(pair.y.positions - pair.answer[1])))
+    at_x, at_y = pair.x.positions, pair.y.positions
+    ways = [
+        (at_x[column:], np.full(len(at_x) - column, at_y[row]), z[row, column:]),
+        (np.full(len(at_y) - row, at_x[column]), at_y[row:], z[row:, column]),
+        (at_x[: column + 1][::-1], np.full(column + 1, at_y[row]), z[row, : column + 1][::-1]),
+        (np.full(row + 1, at_x[column]), at_y[: row + 1][::-1], z[: row + 1, column][::-1]),
+    ]
+    labels: list[Layer] = []
+    places: list[tuple[float, float]] = [pair.answer]
+    for i, level in enumerate(levels):
+        for way_x, way_y, way_z in ways[i % 4 :] + ways[: i % 4]:
+            crossed = np.flatnonzero((way_z[:-1] - level) * (way_z[1:] - level) < 0)
+            if len(crossed):
+                k = int(crossed[0])
+                share = (level - way_z[k]) / (way_z[k + 1] - way_z[k])
+                a, b = (float(way[k] + share * (way[k + 1] - way[k])) for way in (way_x, way_y))
+                text = number(float(f"{10.0**level if log else level:.2g}"))
+                if all(max(abs(a - x), 1.5 * abs(b - y)) > _LABEL_DISTANCE for x, y in places):
+                    labels.append(Label(a, b, text, "muted", "centre", size=10, background=True))
+                    places.append((a, b))
+                    break
+    return labels

@@ -1,0 +1,104 @@
+"""What a trial costs: seconds against the size, with the cost model's band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.plots.drawing import Drawing, Layer, Panel, Rule
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import shortened
+from fabolas.plots.model import model_of, require_complete
+from fabolas.plots.over_sizes import (
+    Cloud,
+    Curve,
+    SizeAxis,
+    cloud_of,
+    configurations_to_show,
+    curve_points,
+    curves_of,
+    draw_axis,
+    draw_cloud,
+    draw_curve,
+    draw_end_labels,
+    draw_own_points,
+    size_axis_of,
+)
+from fabolas.plots.ticks import padded, seconds, suits_log, time_axis
+
+
+@dataclass(frozen=True)
+class CostRecord:
+    """Seconds of the trials over one fidelity, and the predicted cost of the answer.
+
+    Attributes:
+        axis: The fidelity.
+        cloud: The trials.
+        curves: The answer's curve; empty without a model of the cost.
+        note: What the curve assumes, or why there is none, and what is left out.
+    """
+
+    axis: SizeAxis
+    cloud: Cloud
+    curves: tuple[Curve, ...]
+    note: str
+
+
+def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
+    """Compute the record.
+
+    Args:
+        study: The study.
+        fidelity: The fidelity of the horizontal axis; None for the first one. The others are at their targets.
+    """
+    require_complete(study)
+    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    xs: Array = np.empty((0, study.space.dim))
+    curves: tuple[Curve, ...] = ()
+    try:
+        xs, curves = _curves(study, axis.name)
+        others = [shortened(other) for other in study.space.fidelities if other != axis.name]
+        assumed = f"The curve has {' and '.join(others)} at the target." if others else ""
+    except CannotDraw as reason:
+        assumed = str(reason)
+    cloud, thinned = cloud_of(study, axis.name, study.history.costs, xs, what)
+    return CostRecord(axis, cloud, curves, " ".join(filter(None, [assumed, thinned])))
+
+
+def _curves(study: ReadableStudy, name: str) -> tuple[Array, tuple[Curve, ...]]:
+    model = model_of(study)
+    if not model.costs_are_seconds:
+        raise CannotDraw(
+            "The strategy takes the size as the cost of a trial, so it does not predict seconds."
+        )
+    if not model.sees_fidelities:
+        raise CannotDraw(
+            f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curve."
+        )
+    xs = configurations_to_show(study, model, 0)
+    sizes, points = curve_points(model, name, xs)
+    return xs, curves_of(study, xs, sizes, model.cost(points.reshape(-1, points.shape[-1])))
+
+
+def drawing(record: CostRecord) -> Drawing:
+    """Lay out the figure."""
+    values = np.concatenate([record.cloud.values, *(curve.interval.centre for curve in record.curves)])
+    if record.curves:
+        values = np.append(values, record.curves[0].interval.high[-1])
+    log = suits_log(values)
+    low, high = padded(values, log=log)
+    y = time_axis("time of one trial", low if log else 0.0, high, log=log)
+    layers: list[Layer] = [
+        Rule(x=record.axis.target),
+        *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=log),
+    ]
+    for i, curve in enumerate(record.curves):
+        texts = [seconds(v) for v in curve.interval.centre.tolist()]
+        layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
+    layers += draw_own_points(record.cloud, len(record.curves))
+    ends = [f"{curve.name}  {seconds(float(curve.interval.centre[-1]))}" for curve in record.curves]
+    layers += draw_end_labels(record.curves, y, ends)
+    panel = Panel(draw_axis(record.axis), y, tuple(layers))
+    return Drawing((panel,), height=340, right=124 if record.curves else 24, note=record.note)

@@ -1,0 +1,129 @@
+"""Learning curves: all trials against the size, and the model's curves of the answer and its rivals to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Panel, Rule
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import shortened
+from fabolas.plots.model import Model, model_of, require_complete
+from fabolas.plots.over_sizes import (
+    Cloud,
+    Curve,
+    SizeAxis,
+    cloud_of,
+    configurations_to_show,
+    curve_points,
+    curves_of,
+    draw_axis,
+    draw_cloud,
+    draw_curve,
+    draw_end_labels,
+    draw_own_points,
+    size_axis_of,
+)
+from fabolas.plots.ticks import number, suits_log, value_axis
+
+N_RIVALS = 3
+
+
+@dataclass(frozen=True)
+class CurvesRecord:
+    """Trials and predicted curves over one fidelity.
+
+    Attributes:
+        axis: The fidelity.
+        what: "loss" or "value".
+        cloud: The trials.
+        curves: The answer's curve first; empty without a model.
+        note: What the curves assume, or why there are none, and what is left out.
+    """
+
+    axis: SizeAxis
+    what: str
+    cloud: Cloud
+    curves: tuple[Curve, ...]
+    note: str
+
+
+def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int = N_RIVALS) -> CurvesRecord:
+    """Compute the record.
+
+    Args:
+        study: The study.
+        fidelity: The fidelity of the horizontal axis; None for the first one. The others are at their targets.
+        n_rivals: How many configurations are shown beside the answer, at most 4.
+    """
+    require_complete(study)
+    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    xs: Array = np.empty((0, study.space.dim))
+    curves: tuple[Curve, ...] = ()
+    try:
+        model = model_of(study)
+        xs, curves = _curves(study, model, axis.name, min(n_rivals, 4))
+        others = [shortened(other) for other in study.space.fidelities if other != axis.name]
+        assumed = f"The curves have {' and '.join(others)} at the target." if others else ""
+    except CannotDraw as reason:
+        assumed = str(reason)
+    cloud, thinned = cloud_of(study, axis.name, study.history.losses, xs, what)
+    return CurvesRecord(axis, what, cloud, curves, " ".join(filter(None, [assumed, thinned])))
+
+
+def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tuple[Array, tuple[Curve, ...]]:
+    if not model.sees_fidelities:
+        raise CannotDraw(
+            f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curves."
+        )
+    xs = configurations_to_show(study, model, n_rivals)
+    sizes, points = curve_points(model, name, xs)
+    flat = model.loss(points.reshape(-1, points.shape[-1]))
+    return xs, curves_of(study, xs, sizes, flat)
+
+
+def _loss_axis(record: CurvesRecord) -> Axis:
+    """The vertical axis. Without the worst tenth of the trials, there is more room for the curves."""
+    values = record.cloud.values
+    if not record.curves:
+        return value_axis(record.what, values, log=suits_log(values, 3.0))
+    medians = np.concatenate([curve.interval.centre for curve in record.curves])
+    first = record.curves[0].interval
+    if len(values) < 10:
+        shown = np.concatenate([values, medians, first.inner_low, first.inner_high])
+        return value_axis(record.what, shown, log=suits_log(shown, 3.0), share=0.08)
+    middle = np.quantile(values, [0.2, 0.8])
+    shown = np.concatenate([medians, [first.low[-1], first.high[-1]], middle])
+    best = values[(values <= middle[0]) if record.what == "loss" else (values >= middle[1])]
+    shown = np.concatenate([shown, best])
+    return value_axis(record.what, shown, log=suits_log(shown, 3.0), share=0.08)
+
+
+def drawing(record: CurvesRecord) -> Drawing:
+    """Lay out the figure."""
+    y = _loss_axis(record)
+    layers: list[Layer] = [
+        Rule(x=record.axis.target),
+        *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=y.log),
+    ]
+    for i, curve in reversed(list(enumerate(record.curves))):
+        texts = [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
+        layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
+    layers += draw_own_points(record.cloud, len(record.curves))
+    ends = [f"{curve.name}  {number(float(f'{curve.interval.centre[-1]:.3g}'))}" for curve in record.curves]
+    layers += draw_end_labels(record.curves, y, ends)
+    layers.append(
+        Label(
+            record.axis.target,
+            y.range[1] if y.range else 1.0,
+            "target",
+            "muted",
+            "right",
+            shift=(-6, -9),
+            background=True,
+        )
+    )
+    panel = Panel(draw_axis(record.axis), y, tuple(layers))
+    return Drawing((panel,), height=460, right=124 if record.curves else 24, note=record.note)

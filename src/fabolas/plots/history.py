@@ -1,0 +1,220 @@
+"""The answer over time: the predicted loss of the incumbent with its band, and measurements at the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines
+from fabolas.plots.model import WIDE, incumbent_of
+from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
+from fabolas.trials import Incumbent
+
+MAX_ANSWERS = 150
+_BOLD_CHARACTER = 10  # pixels, in the label of the last answer
+_MANY_MEASUREMENTS = 60  # with more, their marks are smaller
+
+Unit = Literal["seconds", "full trainings"]
+
+
+@dataclass(frozen=True)
+class HistoryRecord:
+    """The answers of a study, and its measurements at the target.
+
+    Attributes:
+        time: (a,) When each answer was computed, in `unit`.
+        loss: (a,) Its predicted loss.
+        low: (a,) Lower end of its 95 % interval.
+        high: (a,) Upper end.
+        verified: (a,) Whether it was measured at the target.
+        texts: (a,) What hovering shows.
+        measured_time: (m,) When each measurement at the target ended.
+        measured: (m,) Its loss.
+        measured_texts: (m,) What hovering shows.
+        end: When the last trial ended.
+        unit: Of all times.
+        what: "loss" or "value".
+        log_time: Whether the time axis is logarithmic.
+        note: What is left out.
+    """
+
+    time: Array
+    loss: Array
+    low: Array
+    high: Array
+    verified: Array
+    texts: tuple[Lines, ...]
+    measured_time: Array
+    measured: Array
+    measured_texts: tuple[Lines, ...]
+    end: float
+    unit: Unit
+    what: str
+    log_time: bool
+    note: str
+
+
+def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = None) -> HistoryRecord:
+    """Compute the record.
+
+    Args:
+        study: The study.
+        unit: "seconds", or "full trainings": the time of one training of the answer at the target.
+        log: Whether time is on a logarithmic axis; None for what suits the data.
+    """
+    history, answers = study.history, _answers(study)
+    if not len(history):
+        raise CannotDraw("There is no trial yet.")
+    at_target = history.complete & study.space.is_at_target(history.points)
+    if not answers and not at_target.any():
+        raise CannotDraw("There is no answer yet: no trial is complete, or none at the target.")
+    scale = 1.0 if unit == "seconds" else full_training(study)
+    time = np.array([when for when, _ in answers]) / scale
+    loss, std = (np.array([getattr(answer, name) for _, answer in answers]) for name in ("loss", "std"))
+    shown = shown_trials(history, at_target, study.sign)
+    shown = shown[at_target[shown]]
+    what = "loss" if study.direction == "minimize" else "value"
+    ended = np.array([trial.elapsed for trial in history.trials]) / scale
+    low, high = _interval(loss, std)
+    first = min([*time[:1], *ended[shown][:1]])
+    return HistoryRecord(
+        time=time,
+        loss=loss,
+        low=low,
+        high=high,
+        verified=np.array([answer.verified for _, answer in answers], dtype=np.bool_),
+        texts=tuple(_answer_lines(when, answer, what) for when, answer in answers),
+        measured_time=ended[shown],
+        measured=history.losses[shown],
+        measured_texts=tuple(trial_lines(history.trials[i], what) for i in shown),
+        end=float(ended[-1]),
+        unit=unit,
+        what=what,
+        log_time=bool(0 < first < 0.02 * ended[-1]) if log is None else log,
+        note=thinned_note(len(shown), int(at_target.sum())),
+    )
+
+
+def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
+    """The answers of the study and its answer now; of very many, those where it changed, and an even sample."""
+    answers, now = list(study.trajectory), incumbent_of(study)
+    if now is not None and (not answers or answers[-1][1].trial_ids != now.trial_ids):
+        answers.append((study.history.elapsed, now))
+    if len(answers) <= MAX_ANSWERS:
+        return answers
+    even = np.linspace(0, len(answers) - 1, MAX_ANSWERS // 2).round().astype(int)
+    pairs = enumerate(pairwise(answers), start=1)
+    changed = [i for i, (a, b) in pairs if a[1].trial_ids[0] != b[1].trial_ids[0]]
+    return [answers[i] for i in sorted({*even.tolist(), *changed[-MAX_ANSWERS // 2 :]})]
+
+
+def full_training(study: ReadableStudy) -> float:
+    """Seconds of one training of the answer at the target: the measured mean, or else of all trials there.
+
+    Raises:
+        CannotDraw: If no trial at the target is complete.
+    """
+    history = study.history
+    there = history.complete & study.space.is_at_target(history.points)
+    if not there.any():
+        raise CannotDraw(
+            "No trial at the target is complete, so the time of a full training is not known yet."
+        )
+    incumbent = incumbent_of(study)
+    ids = set() if incumbent is None else set(incumbent.trial_ids)
+    own = there & np.array([trial.id in ids for trial in history.trials])
+    return float(np.mean(history.costs[own if own.any() else there]))
+
+
+def _interval(loss: Array, std: Array) -> tuple[Array, Array]:
+    """95 % intervals. If all losses are positive they are lognormal, so that the band stays above zero."""
+    if len(loss) and loss.min() > 0:
+        deviation = np.sqrt(np.log1p((std / loss) ** 2))
+        median = loss * np.exp(-0.5 * deviation**2)
+        return median * np.exp(-WIDE * deviation), median * np.exp(WIDE * deviation)
+    return loss - WIDE * std, loss + WIDE * std
+
+
+def _answer_lines(when: float, answer: Incumbent, what: str) -> Lines:
+    verified = "measured on all the data" if answer.verified else "predicted, not measured on all the data"
+    loss = f"{what} {number(float(f'{answer.loss:.4g}'))} ± {number(float(f'{answer.std:.2g}'))}"
+    return ("Answer", loss, verified, f"after {seconds(when)}", *config_lines(answer.config))
+
+
+def drawing(record: HistoryRecord) -> Drawing:
+    """Lay out the figure."""
+    values = np.concatenate([record.loss, record.measured])
+    log = suits_log(values, 3.0)
+    y = value_axis(f"{record.what} on all the data", _worth_showing(record, log=log), log=log)
+    layers: list[Band | Line | Points | Label | Rule] = []
+    right = 64
+    if len(record.time):
+        # The last answer holds until the end.
+        x = np.append(record.time, max(record.end, record.time[-1]))
+        low, high, loss = (np.append(each, each[-1]) for each in (record.low, record.high, record.loss))
+        floor, ceiling = y.range or (0.0, 1.0)
+        layers.append(
+            Band(x, np.clip(low, floor, ceiling), np.clip(high, floor, ceiling), "answer", 0.16, step=True)
+        )
+        texts = (*record.texts, record.texts[-1])
+        measured = np.append(record.verified, record.verified[-1])
+        layers += [
+            Line(*_where(x, loss, ~measured), "answer", 1.8, "dot", hover=_repeated(texts), step=False),
+            Line(*_where(x, loss, measured), "answer", 2.6, hover=_repeated(texts), step=False),
+        ]
+    size, alpha = (8, 1.0) if len(record.measured) <= _MANY_MEASUREMENTS else (6, 0.45)
+    place = (record.measured_time, record.measured)
+    layers.append(Points(*place, "second", "diamond", size, alpha, hover=record.measured_texts))
+    if len(record.time):
+        best, last = record.loss[-1], x[-1:]
+        ends = np.clip(np.array([record.low[-1], record.high[-1]]), floor, ceiling)
+        layers.append(Line(np.repeat(last, 2), ends, "answer", 2.0, alpha=0.45))
+        layers.append(Points(last, record.loss[-1:], "answer", size=10, hover=record.texts[-1:]))
+        text = number(float(f"{best:.3g}"))
+        style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
+        layers.append(Label(float(last[0]), float(best), text, "answer", **style))
+        right = max(right, 20 + _BOLD_CHARACTER * len(text))
+    return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=record.note)
+
+
+def _where(x: Array, y: Array, chosen: BoolArray) -> tuple[Array, Array]:
+    """The steps of a line that start at chosen points, each with its way to the next one; NaN between the others."""
+    corner_x, corner_y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
+    kept = np.repeat(chosen, 2)[:-1]
+    return corner_x, np.where(kept, corner_y, np.nan)
+
+
+def _repeated(texts: tuple[Lines, ...]) -> tuple[Lines, ...]:
+    """The texts of the corners of a line of steps: only the first corner of each step has one."""
+    return tuple(each for text in texts for each in (text, ()))[:-1]
+
+
+def _worth_showing(record: HistoryRecord, *, log: bool) -> Array:
+    """The values that the axis must hold. On a linear one the first answers would leave no room for the others."""
+    last = np.array([*record.low[-1:], *record.high[-1:]])
+    if log:
+        return np.concatenate([record.loss, last, record.measured])
+    measured = record.measured
+    if len(measured) > 8:
+        worst = np.quantile(measured, [0.05, 0.95])
+        measured = measured[(measured >= worst[0]) & (measured <= worst[1])]
+    return np.concatenate([record.loss[len(record.loss) // 5 :], last, measured, record.measured[-1:]])
+
+
+def _time(record: HistoryRecord) -> Axis:
+    first = min([record.end, *record.time[:1], *record.measured_time[:1]])
+    low = 0.85 * first if record.log_time else 0.0
+    if record.unit == "seconds":
+        return time_axis("time of the search", low, 1.02 * record.end, log=record.log_time)
+    return value_axis(
+        "time of the search, in full trainings",
+        np.array([max(first, 1e-12), record.end] if record.log_time else [0.0, record.end]),
+        log=record.log_time,
+        share=0.02,
+    )

@@ -1,0 +1,123 @@
+"""Where the panels of a drawing are: shares of the area of a figure, on a wide screen and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from fabolas.plots.drawing import Axis, Drawing, Label
+
+WIDTH = 900  # pixels of a wide figure; shares follow from it
+NARROW_WIDTH = 360  # pixels of a figure on a phone
+_GAP = 82  # between columns, for tick labels and the axis title
+_TICKS = 26  # below a panel
+_AXIS_TITLE = 36
+_ABOVE = 14  # of a panel without a title
+_TITLE = 22
+_SUBTITLE = 18
+_LEGEND = 30
+NOTE_LINE = 20  # each line of a note
+_NOTE_CHARACTERS = (118, 46)  # in a line, on a wide screen and on a phone
+_NARROW_RIGHT = 26  # margin on the right of a phone
+_CHARACTER = 7.2  # pixels, of a tick label
+_BETWEEN_TICKS = 12
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The rows and columns of a drawing.
+
+    Attributes:
+        domains: For each panel its ends ((x0, x1), (y0, y1)), as shares of the area within the margins.
+        height: Of the whole figure, in pixels.
+        panel_width: Of one panel, in pixels.
+        margin: Around all panels, in pixels.
+    """
+
+    domains: tuple[tuple[tuple[float, float], tuple[float, float]], ...]
+    height: int
+    margin: dict[str, int]
+    panel_width: float
+
+    @classmethod
+    def of(cls, drawing: Drawing, *, narrow: bool) -> Grid:
+        """The grid of a drawing."""
+        columns = min(drawing.narrow_columns if narrow else drawing.columns, len(drawing.panels))
+        rows = -(-len(drawing.panels) // columns)
+        above = _ABOVE + _TITLE * any(p.title for p in drawing.panels)
+        above += _SUBTITLE * any(p.subtitle for p in drawing.panels)
+        legend = _LEGEND * (2 if narrow else 1) if drawing.legend else 0
+        right = min(drawing.right, _NARROW_RIGHT) if narrow else drawing.right
+        margin = {"l": drawing.left, "r": right, "t": above + legend}
+        below = 8 + _TICKS * any(p.x.ticks != () for p in drawing.panels)
+        below += _AXIS_TITLE * any(p.x.title for p in drawing.panels)
+        margin["b"] = below + NOTE_LINE * len(note_lines(drawing.note, narrow=narrow))
+        width = (NARROW_WIDTH if narrow else WIDTH) - margin["l"] - margin["r"]
+        inner = rows * drawing.height + (rows - 1) * (below + above)
+        domains = []
+        for i in range(len(drawing.panels)):
+            row, column = divmod(i, columns)
+            top = 1.0 - row * (drawing.height + below + above) / inner
+            x = _share(column, columns, _GAP / width)
+            domains.append((x, (max(top - drawing.height / inner, 0.0), top)))
+        panel_width = (width - (columns - 1) * _GAP) / columns
+        return cls(tuple(domains), inner + margin["t"] + margin["b"], margin, panel_width)
+
+    def relayout(self) -> dict[str, Any]:
+        """The same as ``Plotly.relayout`` takes it."""
+        changes: dict[str, Any] = {"height": self.height}
+        changes |= {f"margin.{side}": self.margin[side] for side in "rtb"}
+        for i, (x, y) in enumerate(self.domains, start=1):
+            suffix = "" if i == 1 else str(i)
+            changes[f"xaxis{suffix}.domain"], changes[f"yaxis{suffix}.domain"] = list(x), list(y)
+        return changes
+
+
+def _share(i: int, n: int, gap: float) -> tuple[float, float]:
+    """The ends of cell i of n cells with gaps between them."""
+    width = (1.0 - (n - 1) * gap) / n
+    start = i * (width + gap)
+    return start, min(start + width, 1.0)
+
+
+def ticks_with_room(axis: Axis, width: float) -> tuple[tuple[float, str], ...] | None:
+    """The ticks of a horizontal axis whose labels do not overlap.
+
+    Of even ticks, every second, third, ... remains. Of others, the last and the first one are kept before the rest.
+    """
+    if axis.ticks is None or axis.range is None or len(axis.ticks) < 2:
+        return axis.ticks
+    low, high = np.log(axis.range) if axis.log else axis.range
+    values = np.array([value for value, _ in axis.ticks])
+    places = width * ((np.log(values) if axis.log else values) - low) / (high - low)
+    half = [0.5 * (_CHARACTER * len(text) + _BETWEEN_TICKS) for _, text in axis.ticks]
+    if not axis.log and np.ptp(np.diff(values)) < 1e-9 * np.ptp(values):
+        needed = 2.0 * max(half) / (places[1] - places[0])
+        return axis.ticks[:: max(1, int(np.ceil(needed - 1e-9)))]
+    kept: list[int] = []
+    for i in (len(values) - 1, 0, *range(1, len(values) - 1)):
+        if all(abs(places[i] - places[j]) >= half[i] + half[j] for j in kept):
+            kept.append(i)
+    return tuple(axis.ticks[i] for i in sorted(kept))
+
+
+def room_for(names: Iterable[str], least: int) -> int:
+    """The left margin, in pixels, that the names of rows need; at least this one."""
+    return max(least, round(_CHARACTER * max(map(len, names), default=0)) + 14)
+
+
+def label_place(label: Label, *, narrow: bool) -> dict[str, Any]:
+    """The anchor and shift of a label; one of the margin goes into the panel on a phone."""
+    if label.in_margin and narrow:
+        return {"xanchor": "right", "xshift": -label.shift[0], "yshift": label.shift[1] + 13}
+    anchor = {"left": "left", "centre": "center", "right": "right"}[label.anchor]
+    return {"xanchor": anchor, "xshift": label.shift[0], "yshift": label.shift[1]}
+
+
+def note_lines(note: str, *, narrow: bool) -> list[str]:
+    """The note in lines that fit the width of the figure."""
+    return wrap(note, _NOTE_CHARACTERS[narrow])

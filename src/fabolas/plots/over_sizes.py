@@ -1,0 +1,286 @@
+"""What the figures over a fidelity share: the trials as points, and predicted curves of a few configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray, IntArray
+from fabolas.plots.drawing import Axis, Band, Label, Layer, Line, Lines, Points, Symbol
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import config_lines, short_name, shown_trials, thinned_note, trial_lines
+from fabolas.plots.model import Interval, Model, incumbent_of
+from fabolas.plots.ticks import linear_axis, log_ticks, number
+
+COLOURS = ("answer", "second", "third", "fourth", "fifth")  # of the curves, the answer's first
+_N_SIZES = 56  # of each curve
+_MIN_DISTANCES = (
+    0.25,
+    0.1,
+    1e-9,
+)  # between configurations whose curves are shown, in the cube: if possible, ...
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The complete trials of a figure over sizes.
+
+    Attributes:
+        sizes: (n,) Their values of the fidelity.
+        values: (n,) Losses, or seconds.
+        others_at_target: (n,) Whether all other fidelities are at their targets.
+        curve: (n,) The curve whose configuration it has; -1 for none.
+        texts: (n,) What hovering shows.
+    """
+
+    sizes: Array
+    values: Array
+    others_at_target: BoolArray
+    curve: IntArray
+    texts: tuple[Lines, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The predicted curve of one configuration.
+
+    Attributes:
+        name: "answer", or the trial that it is from.
+        texts: Lines about the configuration.
+        sizes: (m,) Values of the fidelity, ascending; the last one is the target.
+        interval: Medians and intervals (m,).
+    """
+
+    name: str
+    texts: Lines
+    sizes: Array
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class SizeAxis:
+    """The fidelity on the horizontal axis."""
+
+    name: str
+    low: float
+    target: float
+    log: bool
+
+
+def size_axis_of(study: ReadableStudy, name: str | None) -> SizeAxis:
+    """The fidelity of that name; the first one if it is None.
+
+    Raises:
+        CannotDraw: If the space has no fidelity.
+        ValueError: If it has none of that name.
+    """
+    names = tuple(study.space.fidelities)
+    if not names:
+        raise CannotDraw(
+            "The study has no fidelity, such as the size of the training set, so there is nothing to show over it."
+        )
+    if name is not None and name not in names:
+        raise ValueError(f"fidelity must be one of {', '.join(map(repr, names))}, got {name!r}")
+    name = names[0] if name is None else name
+    kind = study.space.fidelities[name]
+    return SizeAxis(name, float(kind.low), float(kind.high), kind.log)
+
+
+def cloud_of(study: ReadableStudy, name: str, values: Array, xs: Array, what: str) -> tuple[Cloud, str]:
+    """The complete trials over a fidelity, and a note if not all are shown.
+
+    Args:
+        study: The study.
+        name: The fidelity.
+        values: (n,) A number for each trial of the study.
+        xs: (c, d) The configurations of the curves.
+        what: What a loss is called.
+    """
+    space, history = study.space, study.history
+    column = list(space.fidelities).index(name)
+    shown = shown_trials(history, space.is_at_target(history.points), study.sign)
+    shown = shown[history.complete[shown]]
+    x, u = np.split(history.points[shown], [space.dim], axis=1)
+    curve = np.full(len(shown), -1)
+    for i, each in enumerate(xs):
+        curve[(x == each).all(axis=1)] = i
+    cloud = Cloud(
+        space.fidelities[name].values(u[:, column]),
+        values[shown],
+        (np.delete(u, column, axis=1) == 1.0).all(axis=1),
+        curve,
+        tuple(trial_lines(history.trials[i], what) for i in shown),
+    )
+    return cloud, thinned_note(len(shown), int(history.complete.sum()))
+
+
+def curve_points(model: Model, name: str, xs: Array) -> tuple[Array, Array]:
+    """Sizes (m,) of a curve, and points (c, m, d + f) of configurations (c, d), other fidelities at the target."""
+    space = model.space
+    kind, column = space.fidelities[name], space.dim + list(space.fidelities).index(name)
+    u = np.unique(kind.snap(np.linspace(0.0, 1.0, _N_SIZES)))
+    points = np.repeat(model.at_target(xs)[:, None, :], len(u), axis=1)
+    points[:, :, column] = u
+    return kind.values(u), points
+
+
+def configurations_to_show(study: ReadableStudy, model: Model, n_rivals: int) -> Array:
+    """(c, d) The answer, and the best predicted configurations that are not close to it nor to each other."""
+    incumbent, d = incumbent_of(study), study.space.dim
+    ranked = model.evaluated
+    shown = [ranked[0]]
+    if incumbent is not None:
+        position = {trial.id: i for i, trial in enumerate(study.history.trials)}
+        shown = [study.history.points[position[incumbent.trial_ids[0]], :d]]
+    for distance in _MIN_DISTANCES:
+        for x in ranked:
+            if len(shown) > n_rivals:
+                break
+            if min(float(np.abs(x - other).max()) for other in shown) >= distance:
+                shown.append(x)
+    return np.array(shown)
+
+
+def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> tuple[Curve, ...]:
+    """The curves of configurations (c, d) at sizes (m,), from intervals of (c m,)."""
+    curves, m = [], len(sizes)
+    for i, x in enumerate(xs):
+        same = (study.history.points[:, : study.space.dim] == x).all(axis=1)
+        trial = study.history.trials[int(np.flatnonzero(same & study.history.complete)[0])]
+        name = "answer" if i == 0 else f"trial {trial.id}"
+        interval = flat.part(i * m, (i + 1) * m)
+        curves.append(Curve(name, config_lines(trial.suggestion.config), sizes, interval))
+    return tuple(curves)
+
+
+def draw_axis(axis: SizeAxis) -> Axis:
+    """The horizontal axis; the target is its last tick."""
+    if not axis.log:
+        return linear_axis(axis.name, axis.low, axis.target)
+    margin = (axis.target / axis.low) ** 0.02
+    apart = (axis.target / axis.low) ** 0.09  # ticks closer than this would overlap
+    inner = [v for v, _ in log_ticks(axis.low, axis.target) if apart * axis.low < v < axis.target / apart]
+    ticks = [(v, number(v)) for v in (axis.low, *inner, axis.target)]
+    return Axis(
+        short_name(axis.name), log=True, range=(axis.low / margin, axis.target * margin), ticks=tuple(ticks)
+    )
+
+
+def draw_cloud(cloud: Cloud, limits: tuple[float, float], *, log: bool) -> list[Layer]:
+    """The trials that belong to no curve; those whose other fidelities are below the target are lighter.
+
+    Trials beyond the limits of the vertical axis are triangles at its ends.
+    """
+    layers: list[Layer] = []
+    low, high = _within(limits, log=log)
+    inside = (low <= cloud.values) & (cloud.values <= high)
+    for full, alpha in ((False, 0.25), (True, 0.7)):
+        chosen = np.flatnonzero((cloud.curve < 0) & (cloud.others_at_target == full) & inside)
+        if len(chosen):
+            texts = tuple(cloud.texts[i] for i in chosen)
+            layers.append(
+                Points(cloud.sizes[chosen], cloud.values[chosen], "faint", size=6, alpha=alpha, hover=texts)
+            )
+    beyond: tuple[tuple[BoolArray, float, Symbol], ...] = (
+        (cloud.values > high, high, "up"),
+        (cloud.values < low, low, "down"),
+    )
+    for outside, edge, symbol in beyond:
+        chosen = np.flatnonzero((cloud.curve < 0) & outside)
+        if len(chosen):
+            texts = tuple(cloud.texts[i] for i in chosen)
+            at_edge = np.full(len(chosen), edge)
+            layers.append(Points(cloud.sizes[chosen], at_edge, "faint", symbol, 8, 0.7, hover=texts))
+    return layers
+
+
+def _within(limits: tuple[float, float], *, log: bool) -> tuple[float, float]:
+    """Limits a little inside of others, so that a mark at them is not cut."""
+    low, high = np.log(limits) if log else limits
+    ends = np.array([low + 0.015 * (high - low), high - 0.015 * (high - low)])
+    low, high = np.exp(ends) if log else ends
+    return float(low), float(high)
+
+
+def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
+    """The trials of the configurations that have curves, in their colours; the answer's in front.
+
+    They are rings if other fidelities are below the target, because the curves are not about those.
+    """
+    layers: list[Layer] = []
+    for i in reversed(range(n_curves)):
+        for full in (False, True):
+            chosen = np.flatnonzero((cloud.curve == i) & (cloud.others_at_target == full))
+            if len(chosen):
+                x, y, texts = cloud.sizes[chosen], cloud.values[chosen], tuple(cloud.texts[j] for j in chosen)
+                symbol: Symbol = "circle" if full else "ring"
+                layers.append(Points(x, y, COLOURS[i], symbol, 11 if i == 0 else 9, hover=texts))
+    return layers
+
+
+def draw_curve(curve: Curve, i: int, limits: tuple[float, float], unit: Sequence[str]) -> list[Layer]:
+    """A line with its bands; hovering shows the prediction and the configuration.
+
+    Args:
+        curve: The curve.
+        i: Its number; 0 for the answer, which is stronger.
+        limits: The ends of the vertical axis, to which bands are cut.
+        unit: (m,) Texts of the medians.
+    """
+    colour, of = COLOURS[i], curve.interval
+    low, high, inner_low, inner_high = (
+        np.clip(each, *limits) for each in (of.low, of.high, of.inner_low, of.inner_high)
+    )
+    layers: list[Layer] = [Band(curve.sizes, low, high, colour, 0.16 if i == 0 else 0.06)]
+    if i == 0:
+        layers.append(Band(curve.sizes, inner_low, inner_high, colour, 0.25))
+    hover = tuple(
+        (f"Predicted, {curve.name}", text, f"at {number(size)}", *curve.texts)
+        for text, size in zip(unit, curve.sizes.tolist(), strict=True)
+    )
+    layers.append(Line(curve.sizes, of.centre, colour, 3.0 if i == 0 else 1.7, hover=hover))
+    return layers
+
+
+def draw_end_labels(curves: Sequence[Curve], axis: Axis, texts: Sequence[str]) -> list[Layer]:
+    """Names of the curves at their right ends, moved apart where they would overlap."""
+    if not curves:
+        return []
+    low, high = axis.range or (0.0, 1.0)
+    ends = np.array([curve.interval.centre[-1] for curve in curves])
+    if axis.log:
+        places = np.log(ends / low) / np.log(high / low)
+    else:
+        places = (ends - low) / (high - low)
+    moved = spread(np.clip(places, 0.0, 1.0), 0.05)
+    values = low * (high / low) ** moved if axis.log else low + moved * (high - low)
+    return [
+        Label(float(curve.sizes[-1]), float(y), text, COLOURS[i], bold=i == 0, shift=(10, 0), in_margin=True)
+        for i, (curve, y, text) in enumerate(zip(curves, values, texts, strict=True))
+    ]
+
+
+def spread(places: Array, distance: float) -> Array:
+    """The nearest places (n,) in [0, 1] that are at least this far apart, in the same order."""
+    order = np.argsort(places, kind="stable")
+    steps = distance * np.arange(len(places))
+    # Least squares under an order is isotonic regression of the places minus their steps.
+    level = _isotonic(places[order] - steps)
+    level = np.clip(level, 0.0, max(1.0 - float(steps[-1]), 0.0))
+    moved = np.empty_like(level)
+    moved[order] = level + steps
+    return moved
+
+
+def _isotonic(values: Array) -> Array:
+    """The closest non-decreasing sequence (n,) in least squares: pool adjacent violators."""
+    blocks: list[tuple[float, int]] = []
+    for value in values.tolist():
+        mean, count = value, 1
+        while blocks and blocks[-1][0] > mean:
+            before, n = blocks.pop()
+            mean, count = (mean * count + before * n) / (count + n), count + n
+        blocks.append((mean, count))
+    return np.concatenate([np.full(count, mean) for mean, count in blocks])

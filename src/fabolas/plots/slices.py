@@ -1,0 +1,217 @@
+"""Slices at the target: the predicted loss along each hyperparameter through the answer, and p_min as shading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, Rule
+from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.labels import short_lines, shortened, shown_trials
+from fabolas.plots.model import Interval, Model, incumbent_of, model_of
+from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
+from fabolas.plots.ticks import number, suits_log, value_axis
+
+MAX_PANELS = 12
+_N_POSITIONS = 33
+_BANDWIDTH = 0.04  # of the density of p_min, in the cube
+_SHADE_HEIGHT = 0.22  # share of a panel
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One hyperparameter.
+
+    Attributes:
+        axis: The hyperparameter.
+        interval: Predicted losses (m,) at its positions.
+        optimum: (m,) Density of the optimum's position, for choices the probability of each; the largest is 1.
+        answer: Position of the answer.
+        measured: (n,) Positions of the trials at the target.
+    """
+
+    axis: ParameterAxis
+    interval: Interval
+    optimum: Array
+    answer: float
+    measured: Array
+
+
+@dataclass(frozen=True)
+class SlicesRecord:
+    """Slices through the answer.
+
+    Attributes:
+        slices: The most important hyperparameter first.
+        losses: (n,) Losses of the trials at the target.
+        texts: (n,) What hovering shows of them.
+        answer: The predicted loss of the answer.
+        what: "loss" or "value".
+        note: What is left out.
+    """
+
+    slices: tuple[Slice, ...]
+    losses: Array
+    texts: tuple[Lines, ...]
+    answer: float
+    what: str
+    note: str
+
+
+def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> SlicesRecord:
+    """Compute the record.
+
+    Args:
+        study: The study.
+        names: The hyperparameters to show; None for the most important ones.
+    """
+    model, what = model_of(study), "loss" if study.direction == "minimize" else "value"
+    x, inactive = answer_of(study, model)
+    if names is None:
+        active = [name for name in model.by_importance if name not in inactive]
+        chosen, left_out = tuple(active[:MAX_PANELS]), len(active) - MAX_PANELS
+    else:
+        chosen, left_out = check_names(study, names), 0
+    axes = [parameter_axis(study.space, name, _N_POSITIONS) for name in chosen]
+    if not axes:
+        raise CannotDraw("No hyperparameter is active in the answer.")
+    points = np.concatenate([_along(model, x, axis) for axis in axes])
+    flat, history = model.loss(points), study.history
+    at_target = history.complete & study.space.is_at_target(history.points)
+    shown = shown_trials(history, at_target, study.sign, 200)
+    shown = shown[at_target[shown]]
+    slices, start = [], 0
+    for axis in axes:
+        column, end = study.space.names.index(axis.name), start + len(axis.positions)
+        measured = history.points[shown, column]
+        slices.append(Slice(axis, flat.part(start, end), density(model, axis), float(x[column]), measured))
+        start = end
+    return SlicesRecord(
+        tuple(slices),
+        history.losses[shown],
+        tuple(short_lines(history.trials[i], what) for i in shown),
+        float(model.loss(model.at_target(x[None])).centre[0]),
+        what,
+        _note(inactive if names is None else (), left_out),
+    )
+
+
+def answer_of(study: ReadableStudy, model: Model) -> tuple[Array, tuple[str, ...]]:
+    """The answer's configuration (d,), and the hyperparameters that are not active in it."""
+    incumbent, history = incumbent_of(study), study.history
+    if incumbent is None:
+        return model.evaluated[0], ()
+    position = next(i for i, trial in enumerate(history.trials) if trial.id == incumbent.trial_ids[0])
+    inactive = tuple(name for name in study.space.names if name not in incumbent.config)
+    return history.points[position, : study.space.dim], inactive
+
+
+def check_names(study: ReadableStudy, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names.
+
+    Raises:
+        ValueError: If one of them is no hyperparameter with several values.
+    """
+    unknown = [name for name in names if name not in study.space.names]
+    if unknown or not names:
+        raise ValueError(
+            f"names must be among {', '.join(study.space.names)}, got {', '.join(unknown) or 'none'}"
+        )
+    return tuple(names)
+
+
+def _along(model: Model, x: Array, axis: ParameterAxis) -> Array:
+    points = np.repeat(model.at_target(x[None]), len(axis.positions), axis=0)
+    points[:, model.space.names.index(axis.name)] = axis.positions
+    return model.space.snap(points)
+
+
+def density(model: Model, axis: ParameterAxis) -> Array:
+    """(m,) Density of the optimum along a hyperparameter; of choices their probabilities. The largest is 1."""
+    optimum, column = model.optimum, model.space.names.index(axis.name)
+    x = optimum.x[:, column]
+    if not axis.ordered:
+        nearest = np.argmin(np.abs(x[:, None] - axis.positions[None, :]), axis=1)
+        shares = np.bincount(nearest, optimum.probability, minlength=len(axis.positions))
+        return np.asarray(shares / shares.max(), dtype=float)
+    smooth = kernel_weights(axis.positions, x) @ optimum.probability
+    return np.asarray(smooth / smooth.max())
+
+
+def kernel_weights(positions: Array, x: Array) -> Array:
+    """(m, n) Gaussian kernels of samples x (n,) in [0, 1] at positions (m,), reflected at both ends."""
+    mirrored = np.stack([x, -x, 2.0 - x])  # (3, n)
+    z = (positions[None, :, None] - mirrored[:, None, :]) / _BANDWIDTH
+    return np.asarray(np.exp(-0.5 * z**2).sum(axis=0))
+
+
+def _note(inactive: tuple[str, ...], left_out: int) -> str:
+    sentences = []
+    if inactive:
+        names = ", ".join(map(shortened, inactive[:6])) + (" and others" if len(inactive) > 6 else "")
+        sentences.append(f"Not active in the answer: {names}.")
+    if left_out > 0:
+        sentences.append(f"{left_out} hyperparameters with less influence are not shown.")
+    return " ".join(sentences)
+
+
+def drawing(record: SlicesRecord) -> Drawing:
+    """Lay out the figure."""
+    parts = [record.losses, np.array([record.answer])]
+    parts += [each for s in record.slices for each in (s.interval.centre, s.interval.inner_low)]
+    values = np.concatenate(parts)
+    log = suits_log(values, 3.0)
+    y = value_axis(f"{record.what} on all the data", values, log=log)
+    low, high = y.range or (0.0, 1.0)
+    panels = []
+    for each in record.slices:
+        place = np.maximum(each.optimum, 0.0) * _SHADE_HEIGHT
+        top = low * (high / low) ** place if log else low + place * (high - low)
+        layers = _slice_layers(record, each, (low, high), top)
+        panels.append(Panel(each.axis.draw(), y, tuple(layers)))
+    columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
+    return Drawing(tuple(panels), columns, 1, 230 if columns > 1 else 340, note=record.note)
+
+
+def _slice_layers(
+    record: SlicesRecord, each: Slice, limits: tuple[float, float], shade: Array
+) -> list[Layer]:
+    x, of = each.axis.positions, each.interval
+    texts = tuple(
+        (
+            f"{shortened(each.axis.name)} = {label}",
+            f"predicted {record.what} {number(float(f'{m:.4g}'))}",
+            f"95 %: {number(float(f'{a:.3g}'))} to {number(float(f'{b:.3g}'))}",
+        )
+        for label, m, a, b in zip(each.axis.labels, of.centre, of.low, of.high, strict=True)
+    )
+    low, high = np.clip(of.low, *limits), np.clip(of.high, *limits)
+    floor = np.full(len(x), limits[0])
+    layers: list[Layer] = [Rule(x=each.answer)]
+    layers.append(Points(each.measured, record.losses, "faint", size=5, alpha=0.7, hover=record.texts))
+    if each.axis.ordered:
+        layers += [
+            Band(x, floor, shade, "second", 0.25),
+            Band(x, low, high, "answer", 0.16),
+            Line(x, of.centre, "answer", 2.2, hover=texts),
+        ]
+    else:
+        gap = np.full(len(x), np.nan)
+        across = np.repeat(x, 3)
+        for ends, colour, width in (((floor, shade), "second", 9.0), ((low, high), "answer", 3.0)):
+            layers.append(Line(across, np.column_stack([*ends, gap]).ravel(), colour, width, alpha=0.45))
+        layers.append(Points(x, np.clip(of.centre, *limits), "answer", size=9, hover=texts))
+    answer = np.array([each.answer])
+    layers.append(
+        Points(
+            answer,
+            np.array([record.answer]),
+            "answer",
+            "star",
+            13,
+            hover=(("Answer", f"{record.what} {number(float(f'{record.answer:.4g}'))}"),),
+        )
+    )
+    return layers

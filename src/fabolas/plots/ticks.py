@@ -1,0 +1,156 @@
+"""Ticks that people can read: decades and their halves on a logarithmic axis, and units of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.plots.drawing import Axis
+
+Ticks = tuple[tuple[float, str], ...]
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Steps of a linear axis of time, in seconds.
+_TIME_STEPS = (
+    *(m * 10.0**e for e in range(-6, 1) for m in (1, 2, 5)),
+    *(10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0, 21600.0, 43200.0),
+    *(86400.0 * m for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+)
+_TIME_DECADES = (
+    *(10.0**e for e in range(-6, 2)),
+    *(60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
+)
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def number(value: float) -> str:
+    """A number as short text: 1,250, 0.125, 3.2×10⁻⁵."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if isinstance(value, int) or (value == round(value) and abs(value) < 1e6):
+        return f"{int(value):,}".replace("-", "−")
+    if 1e-3 <= abs(value) < 1e6:
+        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return text.replace("-", "−")
+    mantissa, exponent = f"{value:.2e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return power if mantissa == "1" else f"{mantissa}×{power}"
+
+
+def seconds(value: float) -> str:
+    """A time as text in its usual unit: 450 ms, 12.3 s, 4.5 min, 2 h."""
+    for unit, name in _UNITS:
+        if abs(value) >= unit * (0.9995 if unit == 1.0 else 1.0):
+            return f"{value / unit:.3g} {name}"
+    return "0 s" if value == 0 else f"{value:.1g} s"
+
+
+def percent(share: float) -> str:
+    """A share as text: 95 %, or < 1 % if it is too small for a whole number."""
+    return "<\u00a01\u00a0%" if 0 < share < 0.005 else f"{100.0 * share:.0f}\u00a0%"
+
+
+def percent_axis(title: str, high: float) -> Axis:
+    """A linear axis of shares from 0 to high."""
+    return Axis(
+        title, range=(0.0, high), ticks=tuple((v, percent(v)) for v in linear_values(0.0, min(high, 1.0)))
+    )
+
+
+def log_axis(title: str, low: float, high: float) -> Axis:
+    """A logarithmic axis from low to high; ticks at powers of ten, and at 2 and 5 times them if those are few."""
+    return Axis(title, log=True, range=(low, high), ticks=log_ticks(low, high))
+
+
+def log_ticks(low: float, high: float, at_least: int = 3) -> Ticks:
+    """Ticks of a logarithmic axis from low to high."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    every = max(1, (last - first) // 8 + 1)
+    for factors in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+        powers = (
+            range(first - first % every, last + 1, every) if len(factors) == 1 else range(first, last + 1)
+        )
+        values = [m * 10.0**e for e in powers for m in factors]
+        inside = [v for v in values if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
+        if len(inside) >= at_least:
+            return tuple((v, number(float(f"{v:.6g}"))) for v in inside)
+    return tuple((v, number(float(f"{v:.6g}"))) for v in linear_values(low, high))
+
+
+def linear_values(low: float, high: float, about: int = 5, *, whole: bool = False) -> list[float]:
+    """Round numbers from low to high, also whole ones."""
+    if not high > low:
+        return [low]
+    raw = (high - low) / about
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * magnitude for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * magnitude >= raw * 0.999)
+    if whole:
+        step = max(1.0, 3.0 if step == 2.5 else step)
+    start = math.ceil(low / step - 1e-9)
+    stop = math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.15g}") for i in range(start, stop + 1)]
+
+
+def linear_axis(title: str, low: float, high: float) -> Axis:
+    """A linear axis from low to high with round ticks."""
+    ticks = tuple((value, number(float(f"{value:.6g}"))) for value in linear_values(low, high))
+    return Axis(title, range=(low, high), ticks=ticks)
+
+
+def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = False) -> Axis:
+    """An axis of seconds, whose ticks are in seconds, minutes or hours; `few` for a small panel."""
+    if not log:
+        most = 4 if few else 7
+        step = next((s for s in _TIME_STEPS if (high - low) / s <= most), _TIME_STEPS[-1])
+        start, stop = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        stride = max(1, (stop - start) // most)
+        ticks = tuple((i * step, seconds(i * step)) for i in range(start, stop + 1, stride))
+        return Axis(title, range=(low, high), ticks=ticks)
+    values = [v for v in _TIME_DECADES if low <= v <= high]
+    for factors in ((1, 3), (1, 2, 5)):
+        if len(values) < (2 if few else 3):
+            values = sorted({m * v for v in _TIME_DECADES for m in factors if low <= m * v <= high})
+            values = [v for v in values if v not in (30.0, 50.0)] if max(values, default=0) > 60 else values
+    if few and len(values) > 4:
+        values = values[:: -(-len(values) // 4)]
+    if len(values) < 2:
+        values = linear_values(low, high)
+    return Axis(title, log=True, range=(low, high), ticks=tuple((v, seconds(v)) for v in values))
+
+
+def padded(values: Array, *, log: bool, share: float = 0.06) -> tuple[float, float]:
+    """The range of the values with a margin; wider than nothing also if they are all equal."""
+    finite = values[np.isfinite(values)]
+    if log:
+        finite = np.log(finite[finite > 0])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    margin = share * (high - low)
+    if not margin > 1e-12 * max(abs(low), abs(high)):
+        margin = 0.1 if log else 0.1 * max(abs(low), abs(high), 1e-6)
+    ends = np.array([low - margin, high + margin])
+    low, high = (float(end) for end in (np.exp(ends) if log else ends))
+    return low, high
+
+
+def suits_log(values: Array, ratio: float = 4.0) -> bool:
+    """Whether the values are all positive and differ by more than this factor."""
+    finite = values[np.isfinite(values)]
+    return bool(len(finite) and finite.min() > 0 and finite.max() > ratio * finite.min())
+
+
+def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> Axis:
+    """An axis for the values, with a margin around them."""
+    low, high = padded(values, log=log, share=share)
+    return log_axis(title, low, high) if log else linear_axis(title, low, high)
+
+
+def row_axis(title: str, names: Sequence[str]) -> tuple[Array, Axis]:
+    """Places (n,) of rows, the first one on top, and the vertical axis that names them."""
+    n = len(names)
+    places = np.arange(n - 1, -1, -1, dtype=float)
+    ticks = tuple(zip(places.tolist(), names, strict=True))
+    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False)

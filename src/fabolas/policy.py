@@ -1,0 +1,186 @@
+"""What runs next: the engine asks a policy, and the policy asks the study.
+
+``AskUntilUsedUp`` is the policy of ``minimize``. ``FabolasSearchCV`` has one with more rules.
+"""
+
+import math
+from typing import Protocol
+
+from fabolas.budget import Budget, RunBudget, Timer
+from fabolas.study import Study
+from fabolas.trials import Incumbent, Suggestion, Trial
+
+# The incumbent is computed again after this many times the time that the last computation took. With trials of
+# milliseconds, computing it after each of them would be most of the overhead.
+_INCUMBENT_INTERVAL = 100.0
+
+
+class RunState:
+    """How far a run is: what it has used of its budget, and the incumbent. Policies read it.
+
+    Args:
+        study: The study of the run.
+        budget: The limits of the run.
+        timer: Started with the run.
+        workers: Number of trials at once.
+        asynchronous: Whether trials run while the engine does something else.
+        fresh_budget: Whether what the study has used before this run does not count.
+        count_abandoned: Whether abandoned trials count towards the number of trials.
+        verify: Whether the answer of the run should be a configuration that was evaluated at the target.
+
+    Attributes:
+        study: The study of the run.
+        budget: The limits of the run.
+        incumbent: The incumbent when it was last computed, in this run or before; None if there is none.
+        n_trials_at_update: Number of trials when this run last computed the incumbent; 0 before.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        budget: Budget,
+        timer: Timer,
+        *,
+        workers: int = 1,
+        asynchronous: bool = False,
+        fresh_budget: bool = False,
+        count_abandoned: bool = True,
+        verify: bool = False,
+    ) -> None:
+        self.study, self.budget, self._timer = study, budget, timer
+        self._workers, self._asynchronous = workers, asynchronous
+        self._cost_before = _evaluation_seconds(study)
+        before = study.elapsed
+        n_abandoned = int(study.history.abandoned.sum())
+        n_before = study.history.n_evaluated
+        counted_before = n_before if count_abandoned else n_before - n_abandoned
+        uncounted = (before, counted_before) if fresh_budget else (0.0, 0)
+        self._run_budget = RunBudget(budget, timer.started, before, *uncounted, count_abandoned, verify)
+        study.save_run_budget(self._run_budget)
+        # That of a continued study: to compute it again can take longer than a short budget.
+        self.incumbent: Incumbent | None = study.trajectory[-1][1] if study.trajectory else None
+        self.n_trials_at_update = 0
+        self._next_update = -math.inf
+
+    @property
+    def seconds_used(self) -> float:
+        """Seconds used of the budget."""
+        return self._run_budget.used_seconds(self._recorded, self._timer())
+
+    @property
+    def seconds_used_before(self) -> float:
+        """Seconds used of the budget when the run started."""
+        return self._run_budget.used_seconds(self._run_budget.elapsed_before)
+
+    @property
+    def study_elapsed(self) -> float:
+        """Seconds that the study has used, those before this run included."""
+        return self._run_budget.study_seconds(self._recorded, self._timer())
+
+    @property
+    def trials_used(self) -> int:
+        """Trials used of the budget. Those that were measured elsewhere do not count."""
+        history = self.study.history
+        return self._run_budget.used_trials(history.n_evaluated, int(history.abandoned.sum()))
+
+    @property
+    def trials_left(self) -> float:
+        """Trials left of the budget, without the pending ones; infinite without a limit."""
+        limit = self.budget.trials
+        return math.inf if limit is None else limit - self.trials_used - len(self.study.pending)
+
+    @property
+    def used_up(self) -> bool:
+        """Whether the budget is used up."""
+        return self.budget.used_up(self.seconds_used, self.trials_used)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds left of the budget; infinite without a time budget."""
+        return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds_used
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left of the budget as the study should be told; None without a time budget.
+
+        If trials run one after another, it is computed from the record only, so that the same record gives the
+        same suggestion.
+        """
+        if self.budget.seconds is None:
+            return None
+        if self._asynchronous:
+            return self.seconds_left
+        return self.budget.seconds - self._run_budget.used_seconds(self.study.elapsed)
+
+    @property
+    def _recorded(self) -> float:
+        """Seconds that the study has used according to its record.
+
+        If trials run at the same time, as if all workers were always busy.
+        """
+        if not self._asynchronous:
+            return self.study.elapsed
+        cost = _evaluation_seconds(self.study) - self._cost_before
+        return self._run_budget.elapsed_before + cost / self._workers
+
+    @property
+    def incumbent_is_due(self) -> bool:
+        """Whether it is time to compute the incumbent again."""
+        return self._timer() >= self._next_update
+
+    def update_incumbent(self) -> Incumbent | None:
+        """Compute the incumbent from all trials."""
+        start = self._timer()
+        self.incumbent = self.study.incumbent()
+        now = self._timer()
+        self._next_update = now + _INCUMBENT_INTERVAL * (now - start)
+        self.n_trials_at_update = len(self.study.trials)
+        return self.incumbent
+
+
+class Policy(Protocol):
+    """Decides what runs next, when the run is over, and what its answer is.
+
+    Attributes:
+        verifies: Whether the answer should be a configuration that was evaluated at the target.
+    """
+
+    verifies: bool
+
+    def next(self, run: RunState) -> Suggestion | None:
+        """The next trial, taken from the study with ``queued=True``; None if none is wanted.
+
+        The engine asks whenever a worker is free. It ends the run when the answer is None and no trial is
+        pending.
+        """
+        ...
+
+    def ended(self, trial: Trial, run: RunState) -> None:
+        """Called after each trial."""
+        ...
+
+    def answer(self, run: RunState) -> Incumbent | None:
+        """The answer of the run; called once when it ends, after the last ``run.update_incumbent``."""
+        ...
+
+
+class AskUntilUsedUp:
+    """Asks the study for one suggestion after another until the budget is used up."""
+
+    verifies = False
+
+    def next(self, run: RunState) -> Suggestion | None:
+        if run.used_up or run.trials_left <= 0:
+            return None
+        return run.study.ask(remaining=run.remaining, queued=True)
+
+    def ended(self, trial: Trial, run: RunState) -> None:
+        """Nothing to remember."""
+
+    def answer(self, run: RunState) -> Incumbent | None:
+        return run.incumbent
+
+
+def _evaluation_seconds(study: Study) -> float:
+    """Seconds of all evaluations of the study, without those that were measured elsewhere."""
+    return float(study.history.costs[~study.history.added].sum())

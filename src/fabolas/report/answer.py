@@ -1,0 +1,204 @@
+"""The answer of a study in numbers and in sentences: what to use, how good it is, and what the search cost."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fabolas.display import error_summary, safe_text
+from fabolas.plots.labels import fidelity_text
+from fabolas.plots.ticks import number, seconds
+from fabolas.report.readable import ReportableStudy, strategy_problem
+from fabolas.strategies import PredictiveStrategy
+from fabolas.trials import Incumbent, Trial
+
+_NO_BREAK = "\u00a0"  # a space at which no line ends
+_MAX_MEASUREMENTS = 5  # at the target that are listed
+
+
+@dataclass(frozen=True)
+class FullTraining:
+    """Time of one training of the best configuration on all the data.
+
+    Attributes:
+        seconds: The mean of the measured times, or the predicted time.
+        measured: Whether it was measured.
+    """
+
+    seconds: float
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a study recommends, and what it rests on.
+
+    Attributes:
+        incumbent: The recommended configuration; None if there is none.
+        what: What is predicted: "loss" or "value".
+        target: The fidelities of the target, empty without fidelities.
+        measured: Losses of the configuration that were measured at the target.
+        full_training: What one training of it takes at the target; None if nothing is known about it.
+        elapsed: Seconds that the search has used.
+        overhead_share: Share of them that was spent on choosing trials.
+        trials: Number of ended trials.
+        failed: How many of them failed.
+        last_failure: The newest trial that failed; None if none did.
+    """
+
+    incumbent: Incumbent | None
+    what: str
+    target: dict[str, float | int]
+    measured: tuple[float, ...]
+    full_training: FullTraining | None
+    elapsed: float
+    overhead_share: float
+    trials: int
+    failed: int
+    last_failure: Trial | None
+
+    @classmethod
+    def of(cls, study: ReportableStudy) -> "Answer":
+        """Return the answer of a study."""
+        incumbent = _incumbent(study)
+        at_target = () if incumbent is None else _trials_at_target(study, incumbent)
+        failures = [trial for trial in study.trials if trial.status == "failed"]
+        return cls(
+            incumbent=incumbent,
+            what="loss" if study.direction == "minimize" else "value",
+            target={name: fidelity.high for name, fidelity in study.space.fidelities.items()},
+            measured=tuple(trial.loss for trial in at_target if trial.loss is not None),
+            full_training=None if incumbent is None else _full_training(study, incumbent, at_target),
+            elapsed=study.elapsed,
+            overhead_share=study.overhead_share,
+            trials=len(study.trials),
+            failed=len(failures),
+            last_failure=failures[-1] if failures else None,
+        )
+
+    @property
+    def full_trainings(self) -> float | None:
+        """What the search cost, in full trainings; None if that is not known."""
+        return None if self.full_training is None else self.elapsed / self.full_training.seconds
+
+    def loss(self) -> str:
+        """The predicted loss: 0.0312 ± 0.0041."""
+        assert self.incumbent is not None
+        return plus_minus(self.incumbent.loss, self.incumbent.std)
+
+    def where(self) -> str:
+        """Where the loss is predicted, as the end of a sentence."""
+        return f" at the target ({fidelity_text(self.target)})" if self.target else ""
+
+    def verification(self) -> str:
+        """Say in a sentence what the predicted loss rests on."""
+        assert self.incumbent is not None
+        if not self.measured:
+            n = len(self.incumbent.trial_ids)
+            trials = "one trial" if n == 1 else f"{number(n)} trials"
+            return (
+                f"This is a prediction: the configuration was evaluated below the target only, in {trials}."
+            )
+        shown = ", ".join(f"{loss:.4g}" for loss in self.measured[-_MAX_MEASUREMENTS:])
+        times = "once" if len(self.measured) == 1 else f"{number(len(self.measured))} times"
+        last = "" if len(self.measured) <= _MAX_MEASUREMENTS else "last "
+        there = "there" if self.target else ""
+        return f"It was evaluated {there} {times}, with the {last}{self.what} {shown}.".replace("  ", " ")
+
+    def cost(self) -> str:
+        """Say in a sentence what the search cost."""
+        took = f"The search took {duration(self.elapsed)}"
+        overhead = f"{percent(self.overhead_share)} of it for choosing trials"
+        if self.full_training is None or self.full_trainings is None:
+            return f"{took}, {overhead}."
+        one = duration(self.full_training.seconds)
+        how = "takes" if self.full_training.measured else "is predicted to take"
+        where = " on all the data" if self.target else ""
+        return (
+            f"{took}, {overhead}. That is {count(self.full_trainings)}: one training of this configuration"
+            f"{where} {how} {one}."
+        )
+
+    def why_none(self) -> str:
+        """Say in a sentence why there is no answer."""
+        if not self.trials:
+            return "There is no answer yet: no trial has ended."
+        if self.last_failure is not None and self.failed == self.trials:
+            all_failed = "the only trial" if self.trials == 1 else f"all {number(self.trials)} trials"
+            reason = safe_text(error_summary(self.last_failure.error))
+            return f"There is no answer: {all_failed} failed. The last error was: {reason}"
+        return (
+            f"There is no answer yet: after {number(self.trials)} {'trial' if self.trials == 1 else 'trials'} the "
+            "strategy recommends no configuration."
+        )
+
+
+def _incumbent(study: ReportableStudy) -> Incumbent | None:
+    """Return what the strategy recommends; if it cannot be made from the file, the last answer of its run."""
+    if strategy_problem(study) is None:
+        return study.incumbent()
+    return study.trajectory[-1][1] if study.trajectory else None
+
+
+def _trials_at_target(study: ReportableStudy, incumbent: Incumbent) -> tuple[Trial, ...]:
+    """Return the complete trials of the incumbent at the target."""
+    ids = set(incumbent.trial_ids)
+    own = [trial for trial in study.trials if trial.id in ids]
+    points = np.array([trial.suggestion.point for trial in own])
+    return tuple(trial for trial, there in zip(own, study.space.is_at_target(points), strict=True) if there)
+
+
+def _full_training(
+    study: ReportableStudy, incumbent: Incumbent, at_target: tuple[Trial, ...]
+) -> FullTraining | None:
+    if at_target:
+        return FullTraining(float(np.mean([trial.cost for trial in at_target])), measured=True)
+    if strategy_problem(study) is not None or not isinstance(study.strategy, PredictiveStrategy):
+        return None
+    predicted = study.predict_points(_at_target(study, incumbent))
+    return FullTraining(float(predicted.cost[0]), measured=False)
+
+
+def _at_target(study: ReportableStudy, incumbent: Incumbent) -> Any:
+    """Return the point (1, d + f) of the incumbent at the target."""
+    first = next(trial for trial in study.trials if trial.id == incumbent.trial_ids[0])
+    point = first.suggestion.point.copy()
+    point[study.space.dim :] = 1.0
+    return point[None]
+
+
+def plus_minus(value: float, std: float) -> str:
+    """Return a value with its standard deviation, both with the digits that the deviation justifies.
+
+    At most four digits of the value are shown, so that it can be read at a glance.
+    """
+    if std > 0 and 1e-6 < abs(value) < 1e6:
+        decimals = min(1 - math.floor(math.log10(std)), 3 - math.floor(math.log10(abs(value))))
+        if decimals >= 0:
+            least = 10.0**-decimals
+            return f"{value:.{decimals}f} ± {max(std, least):.{decimals}f}"
+    return f"{value:.4g} ± {std:.2g}" if std > 0 else f"{value:.4g}"
+
+
+def duration(value: float) -> str:
+    """Return a time as text in two units, without a break between them: 12.3 s, 1 min 05 s, 20 min, 3 h 52 min."""
+    if value < 59.95:
+        return seconds(value).replace(" ", _NO_BREAK)
+    small, unit, parts = ("s", "min", divmod(round(value), 60))
+    if value >= 3599.5:
+        small, unit, parts = ("min", "h", divmod(round(value / 60), 60))
+    text = f"{parts[0]:,} {unit} {parts[1]:02d} {small}" if parts[1] else f"{parts[0]:,} {unit}"
+    return text.replace(" ", _NO_BREAK)
+
+
+def count(full_trainings: float) -> str:
+    """Return a number of full trainings as text: "6.3 full trainings"."""
+    text = f"{full_trainings:.2g}" if full_trainings < 10 else f"{full_trainings:,.0f}"
+    return f"{text} full training{'' if text == '1' else 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share as text: "3 %"."""
+    text = "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    return text.replace(" %", f"{_NO_BREAK}%")

@@ -1,0 +1,127 @@
+"""All that a page shows of a study, as frozen records: answer, state of the run, figures, trials, record."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fabolas.plots import FIGURES, CannotDraw
+from fabolas.report.answer import Answer
+from fabolas.report.progress import RunProgress
+from fabolas.report.readable import ReportableStudy, file_of, strategy_problem
+from fabolas.report.record import StudyRecord
+from fabolas.storage.reader import StudyFile
+
+TRIALS = "trials"  # the figure that is a table
+FIGURE_NAMES = tuple(name for name in FIGURES if name != TRIALS)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure of the page.
+
+    Attributes:
+        name: Its name in ``plots.FIGURES``.
+        figure: The figure of Plotly as JSON; None if the study cannot have it.
+        reason: Why the study cannot have it; None if it can.
+    """
+
+    name: str
+    figure: str | None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.figure is None) == (self.reason is None):
+            raise ValueError(f"the panel {self.name!r} needs either a figure or a reason")
+
+    def as_json(self) -> str:
+        """The panel as text of JSON."""
+        return f'{{"figure":{self.figure or "null"},"reason":{json.dumps(self.reason)}}}'
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the page says in words and numbers.
+
+    Attributes:
+        title: Name of the study.
+        answer: What the study recommends.
+        state: How far its run is.
+        record: What was searched.
+        at_target: Number of complete trials at the target.
+    """
+
+    title: str
+    answer: Answer
+    state: RunProgress
+    record: StudyRecord
+    at_target: int
+
+    def at(self, file: StudyFile | None, now: float) -> "Overview":
+        """The same at another time, while the file has not changed: running trials and the used budget."""
+        return replace(self, state=RunProgress.of(file, now))
+
+
+def overview(study: ReportableStudy, now: float, title: str | None = None) -> Overview:
+    """Return what the page says in words and numbers.
+
+    Args:
+        study: The study.
+        now: The time in seconds since the epoch.
+        title: Name of the study; None takes the name of its file.
+    """
+    file, history = file_of(study), study.history
+    if title is None:
+        title = "Study" if file is None else file.path.stem
+    n_at_target = (
+        int((history.complete & study.space.is_at_target(history.points)).sum()) if len(history) else 0
+    )
+    return Overview(
+        title, Answer.of(study), RunProgress.of(file, now), StudyRecord.of(study, now), n_at_target
+    )
+
+
+def panel(study: ReportableStudy, name: str) -> Panel:
+    """Compute and draw a figure."""
+    figure = FIGURES[name]
+    try:
+        drawn = figure.draw(figure.compute(study))
+    except CannotDraw as reason:
+        return Panel(name, None, str(reason))
+    except ValueError:
+        problem = strategy_problem(study)
+        if problem is None:
+            raise
+        return Panel(
+            name, None, f"This figure needs the model of the study. {problem[:1].upper()}{problem[1:]}."
+        )
+    return Panel(name, drawn.to_json())
+
+
+def panels(study: ReportableStudy) -> Iterator[Panel]:
+    """Compute and draw all figures but the table of trials."""
+    return (panel(study, name) for name in FIGURE_NAMES)
+
+
+def trials_table(study: ReportableStudy) -> dict[str, Any]:
+    """Return the table of trials in the types of JSON: columns and rows, or the reason why there is none."""
+    try:
+        record = FIGURES[TRIALS].compute(study)
+    except CannotDraw as reason:
+        return {"columns": [], "rows": [], "reason": str(reason)}
+    return {
+        "columns": [{"key": c.key, "title": c.title, "kind": c.kind} for c in record.columns],
+        "rows": [[_finite(value) for value in row] for row in record.rows],
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Return the value in the types of JSON, with text for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, dict):
+        return {str(name): _finite(part) for name, part in value.items()}
+    return value

@@ -1,0 +1,73 @@
+"""How far the run of a study is: whether a process uses it, what is left of its budget, what runs now."""
+
+from dataclasses import dataclass
+
+from fabolas.plots.ticks import number
+from fabolas.progress.snapshot import RunningTrial
+from fabolas.report.answer import duration
+from fabolas.storage.reader import StudyFile
+
+_LOST_ITS_LOG = (
+    "The last trials may be missing: the file was copied during a run, or left by a crash, without its log."
+)
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """The state of a run at one moment.
+
+    Attributes:
+        running: Whether a process has the study open.
+        used_share: Used part of the budget, from 0 to 1; None without a budget.
+        used: The same as text, empty without a budget.
+        trials: The trials that are being evaluated.
+        note: What is wrong with the file; None if nothing is.
+    """
+
+    running: bool = False
+    used_share: float | None = None
+    used: str = ""
+    trials: tuple[RunningTrial, ...] = ()
+    note: str | None = None
+
+    @classmethod
+    def of(cls, file: StudyFile | None, now: float) -> "RunProgress":
+        """Return the state of the run that has, or had, a file open.
+
+        Args:
+            file: The file of the study; None if the study was not loaded from one.
+            now: The time in seconds since the epoch.
+        """
+        if file is None:
+            return cls()
+        running = file.lock_owner is not None
+        share, used = _used(file, now)
+        open_trials = file.started_suggestions if running else ()
+        return cls(
+            running=running,
+            used_share=share,
+            used=used,
+            trials=tuple(
+                RunningTrial(s.id, s.fidelity, s.predicted_cost, max(now - file.started[s.id], 0.0))
+                for s in open_trials
+            ),
+            note=_LOST_ITS_LOG if file.lost_its_log else None,
+        )
+
+
+def _used(file: StudyFile, now: float) -> tuple[float | None, str]:
+    """Return the used share of the budget, and the used budget as text: 9 s of 20 s, 78 of 100 trials."""
+    run = file.run_budget
+    if run is None:
+        return None, ""
+    since = None if file.lock_owner is None else max(now - run.started, 0.0)
+    used = run.used_seconds(file.history.elapsed, since)
+    trials = run.used_trials(file.history.n_evaluated, int(file.history.abandoned.sum()))
+    shares, parts = [], []
+    if run.budget.seconds is not None:
+        shares.append(used / run.budget.seconds)
+        parts.append(f"{duration(round(used))} of {duration(run.budget.seconds)}")
+    if run.budget.trials is not None:
+        shares.append(trials / run.budget.trials)
+        parts.append(f"{number(trials)} of {number(run.budget.trials)} trials")
+    return min(max(shares), 1.0), ", ".join(parts)

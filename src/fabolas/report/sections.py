@@ -1,0 +1,208 @@
+"""The parts of the page that are words and numbers, as HTML. The figures and the table are drawn by ``page.js``."""
+
+from collections.abc import Sequence
+
+from fabolas.plots import FIGURES
+from fabolas.plots.labels import fidelity_text
+from fabolas.plots.ticks import number
+from fabolas.progress.snapshot import RunningTrial
+from fabolas.report.answer import Answer, count, duration, percent
+from fabolas.report.content import FIGURE_NAMES, TRIALS, Overview
+from fabolas.report.markup import Markup, join, lines, tag
+from fabolas.report.progress import RunProgress
+from fabolas.report.record import StudyRecord
+
+_MAX_RUNNING = 6  # running trials that are listed
+
+
+def sections(page: Overview) -> dict[str, Markup]:
+    """Return the parts that change while a study runs: id of the element -> its content."""
+    return {
+        "head": _head(page),
+        "answer": _answer(page.answer),
+        "numbers": _numbers(page),
+        "run": _run(page.state),
+        "record": _record(page.record),
+    }
+
+
+def body(parts: dict[str, Markup], back: Markup | None = None) -> Markup:
+    """Return the content of the element ``body``.
+
+    Args:
+        parts: What ``sections`` returned.
+        back: A link to other pages.
+    """
+    return join(
+        tag("header", back or "", tag("div", parts["head"], id="head"), class_="top"),
+        _contents(),
+        tag(
+            "main",
+            tag("section", parts["answer"], id="answer", aria_label="The answer"),
+            tag("div", parts["run"], id="run", aria_live="polite"),
+            tag("dl", parts["numbers"], id="numbers"),
+            *(_figure(name) for name in FIGURE_NAMES),
+            _trials(),
+            tag("section", parts["record"], id="record", class_="panel"),
+            tag("noscript", tag("p", "The figures and the table of trials need JavaScript.", class_="note")),
+        ),
+    )
+
+
+def _head(page: Overview) -> Markup:
+    state = (
+        tag("span", "running", class_="chip live")
+        if page.state.running
+        else tag("span", "not running", class_="chip")
+    )
+    return join(tag("h1", page.title), state)
+
+
+def _answer(answer: Answer) -> Markup:
+    if answer.incumbent is None:
+        failure = answer.last_failure
+        details = (
+            tag(
+                "details",
+                tag("summary", f"Traceback of trial #{failure.id}"),
+                tag("pre", lines(failure.error or ""), class_="traceback", tabindex="0"),
+            )
+            if failure is not None
+            else ""
+        )
+        return tag("div", tag("p", answer.why_none(), class_="lead"), details, class_="said")
+    verified = (
+        tag("strong", "verified", class_="good")
+        if answer.measured
+        else tag("strong", "not verified", class_="open")
+    )
+    sentence = tag(
+        "p",
+        f"The best configuration has a predicted {answer.what} of ",
+        tag("strong", answer.loss(), class_="loss", title="± one standard deviation"),
+        f"{answer.where()}, ",
+        verified,
+        " there." if answer.target else ".",
+        class_="lead",
+    )
+    said = tag("div", sentence, tag("p", answer.verification()), tag("p", answer.cost()), class_="said")
+    return join(said, _configuration(answer.incumbent.config))
+
+
+def _configuration(config: dict[str, object]) -> Markup:
+    """Return the configuration as Python code, ready to copy."""
+    items = "".join(f"    {name!r}: {value!r},\n" for name, value in config.items())
+    button = tag("button", "Copy", type="button", class_="copy", data_copy="best-config")
+    code = tag("pre", tag("code", lines(f"{{\n{items}}}"), id="best-config"), tabindex="0")
+    return tag(
+        "div", tag("div", tag("span", "Best configuration"), button, class_="bar"), code, class_="code"
+    )
+
+
+def _numbers(page: Overview) -> Markup:
+    answer = page.answer
+    shown = [("Trials", number(answer.trials), _failed(answer))]
+    if answer.target:
+        shown.append(("At the target", number(page.at_target), ""))
+    shown.append(("Time", duration(answer.elapsed), ""))
+    if answer.full_trainings is not None:
+        text, _, unit = count(answer.full_trainings).partition(" ")
+        shown.append(("Cost", text, unit))
+    shown.append(("Overhead", percent(answer.overhead_share), ""))
+    return join(
+        *(
+            tag("div", tag("dt", name), tag("dd", value, tag("small", f" {more}") if more else ""))
+            for name, value, more in shown
+        )
+    )
+
+
+def _failed(answer: Answer) -> str:
+    if not answer.failed:
+        return ""
+    return "all failed" if 1 < answer.failed == answer.trials else f"{number(answer.failed)} failed"
+
+
+def _run(state: RunProgress) -> Markup:
+    """Return how far the run is; nothing if it has ended."""
+    note = tag("p", state.note, class_="note") if state.note is not None else Markup()
+    if not state.running:
+        return note
+    bar = Markup()
+    if state.used_share is not None:
+        share = f"{state.used_share:.4f}"
+        bar = tag(
+            "div",
+            tag("progress", percent(state.used_share), value=share, max="1", aria_label="used budget"),
+            tag("span", f"{state.used} used"),
+            class_="budget",
+        )
+    return join(note, bar, _running(state.trials))
+
+
+def _running(trials: Sequence[RunningTrial]) -> Markup:
+    if not trials:
+        return tag("p", "No trial is running: the next one is being chosen.", class_="running")
+    items = [tag("li", _running_trial(trial)) for trial in trials[:_MAX_RUNNING]]
+    if len(trials) > _MAX_RUNNING:
+        items.append(tag("li", f"and {number(len(trials) - _MAX_RUNNING)} more"))
+    return tag("ul", *items, class_="running")
+
+
+def _running_trial(trial: RunningTrial) -> str:
+    expected = f" of about {_whole(trial.predicted)}" if trial.predicted is not None else ""
+    where = f"{fidelity_text(trial.fidelity)}, " if trial.fidelity else ""
+    return f"Trial #{trial.id} is running: {where}for {_whole(trial.seconds)}{expected}"
+
+
+def _whole(seconds: float) -> str:
+    """Return a time that goes on, without more digits than it needs."""
+    return duration(round(seconds) if seconds >= 3 else round(seconds, 1))
+
+
+def _contents() -> Markup:
+    names = [(name, FIGURES[name].title) for name in (*FIGURE_NAMES, TRIALS)]
+    links = [tag("a", title, href=f"#{name}") for name, title in names]
+    return tag("nav", *links, tag("a", "Record", href="#record"), aria_label="Contents")
+
+
+def _figure(name: str) -> Markup:
+    figure = FIGURES[name]
+    return tag(
+        "section",
+        tag("h2", figure.title),
+        tag("p", figure.how_to_read, class_="how"),
+        tag("div", class_="plot", data_figure=name, role="img", aria_label=figure.title),
+        id=name,
+        class_="panel",
+    )
+
+
+def _trials() -> Markup:
+    figure = FIGURES[TRIALS]
+    return tag(
+        "section",
+        tag("h2", figure.title),
+        tag("p", figure.how_to_read, class_="how"),
+        tag("div", id="trials-table"),
+        id=TRIALS,
+        class_="panel",
+    )
+
+
+def _record(record: StudyRecord) -> Markup:
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("Name", "Type", "Values")))
+    rows = [
+        tag(
+            "tr",
+            tag("th", row.name, scope="row"),
+            *(tag("td", text) for text in (row.kind, row.values)),
+        )
+        for row in record.axes
+    ]
+    space = tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll", tabindex="0")
+    rules = (
+        tag("ul", *(tag("li", rule) for rule in record.rules), class_="rules") if record.rules else Markup()
+    )
+    facts = [join(tag("dt", name), tag("dd", value)) for name, value in record.facts]
+    return join(tag("h2", "Record"), space, rules, tag("dl", *facts, class_="facts"))

@@ -1,0 +1,123 @@
+"""Conditions that end a run before its budget is used up: a loss that is good enough, or no improvement for long."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+from fabolas.budget import Duration, seconds_of
+from fabolas.strategies import PredictiveStrategy
+from fabolas.study import Study
+from fabolas.trials import Trial
+
+_ANSWER_SHARE = 0.1  # of patience: how old an answer may be
+
+
+@dataclass(frozen=True)
+class StopRules:
+    """When a run ends early.
+
+    Attributes:
+        target_loss: It ends as soon as a trial at the target has a loss at least as good; None for never. Predictions
+            and trials below the target do not count.
+        patience: It ends if over this many seconds the expected improvement of the answer is at most
+            ``min_improvement``. None for never. See ``StopConditions.expected_improvement``.
+        min_improvement: See ``patience``.
+    """
+
+    target_loss: float | None = None
+    patience: float | None = None
+    min_improvement: float = 0.0
+
+    @classmethod
+    def of(
+        cls, target_loss: float | None, patience: Duration | None, min_improvement: float = 0.0
+    ) -> "StopRules":
+        """The rules from the user's arguments.
+
+        Raises:
+            ValueError: If one is not finite or negative where it must not be.
+            TypeError: If one is of another type.
+        """
+        if target_loss is not None:
+            _check_number("target_loss", target_loss, -math.inf)
+        _check_number("min_improvement", min_improvement, 0.0)
+        seconds = None if patience is None else seconds_of(patience, "patience")
+        return cls(None if target_loss is None else float(target_loss), seconds, float(min_improvement))
+
+
+NO_STOP_RULES = StopRules()
+
+
+class StopConditions:
+    """Watches the trials and the answers of a run."""
+
+    def __init__(self, rules: StopRules, study: Study) -> None:
+        self._rules, self._study = rules, study
+        self._best = math.inf  # loss at the target, times the study's sign
+        self._first_at_target: float | None = None  # `elapsed` of the first complete trial at the target
+        self._n_answers = 0  # in the trajectory when patience was last checked
+        for trial in study.trials:
+            self.note(trial)
+
+    def note(self, trial: Trial) -> None:
+        """Take notice of a trial that has ended."""
+        if trial.loss is None or not self._study.space.is_at_target(trial.point[None])[0]:
+            return
+        self._best = min(self._best, self._study.sign * trial.loss)
+        if self._first_at_target is None:
+            self._first_at_target = trial.elapsed
+
+    @property
+    def answer_is_due(self) -> bool:
+        """Whether patience needs a new answer: the last one is older than a tenth of it."""
+        if self._rules.patience is None:
+            return False
+        last = self._study.trajectory[-1][0] if self._study.trajectory else -math.inf
+        return self._study.history.elapsed - last >= _ANSWER_SHARE * self._rules.patience
+
+    def why_stop(self) -> str | None:
+        """Why the run should end now, as a sentence; None if it should go on."""
+        rules, sign = self._rules, self._study.sign
+        if rules.target_loss is not None and self._best <= sign * rules.target_loss:
+            return (
+                f"a trial at the target has the loss {sign * self._best:.6g}, and target_loss is "
+                f"{rules.target_loss:.6g}"
+            )
+        if rules.patience is None or len(self._study.trajectory) == self._n_answers:
+            return None
+        self._n_answers = len(self._study.trajectory)
+        improvement = self.expected_improvement(rules.patience)
+        if improvement is None or improvement > rules.min_improvement:
+            return None
+        return (
+            f"the expected improvement of the answer over the last {rules.patience:.4g} s (patience) is "
+            f"{improvement:.3g}, and min_improvement is {rules.min_improvement:.3g}"
+        )
+
+    def expected_improvement(self, seconds: float) -> float | None:
+        """How much better the answer is expected to be than the one of so many seconds ago; None if it is too early.
+
+        Both losses are those at the target that the models predict now, with all that is known now. A strategy
+        without a model compares what it measured. It is too early until so many seconds have passed since the first
+        complete trial at the target, on the axis of ``trial.elapsed``.
+        """
+        study = self._study
+        if self._first_at_target is None or not study.trajectory:
+            return None
+        elapsed, answer = study.trajectory[-1]
+        earlier = [each for at, each in study.trajectory if at <= elapsed - seconds]
+        if not earlier or self._first_at_target > elapsed - seconds:
+            return None
+        if earlier[-1].config == answer.config:
+            return 0.0
+        if not isinstance(study.strategy, PredictiveStrategy):
+            return study.sign * (earlier[-1].loss - answer.loss)
+        before, now = (float(study.predict(each.config).loss[0]) for each in (earlier[-1], answer))
+        return study.sign * (before - now)
+
+
+def _check_number(name: str, value: object, least: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not (math.isfinite(float(value)) and float(value) >= least):
+        raise ValueError(f"{name} must be finite{' and >= 0' if least == 0 else ''}, got {value!r}")

@@ -1,0 +1,382 @@
+"""The acquisition: from a fitted surrogate to the next evaluation. Arrays only: no history, no clock.
+
+pool = configuration_pool(context, rng)                  configurations that may be the best
+candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
+candidate = maximize_improvement(context, pool, rng)     the largest expected improvement at the target, eq. 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+from fabolas.acquisition.criteria import Criterion, EntropyReduction, PreparedCriterion
+from fabolas.acquisition.improvement import log_expected_improvement
+from fabolas.acquisition.representers import (
+    ChooseRepresenters,
+    Representers,
+    neighbourhood,
+    thompson_representers,
+)
+from fabolas.gp.regression import Posterior
+from fabolas.optimize import Maximizer, candidate_search, lbfgs_maximize
+from fabolas.strategies.effort import Effort
+from fabolas.surrogate import Surrogate
+
+# Standard deviations of steps around promising configurations, in the cube.
+NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
+BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
+N_BEST = 10  # configurations of lowest mean that are compared for each hyperparameter sample
+CLIMB_ITERATIONS = 2  # L-BFGS iterations per dimension
+
+
+@dataclass(frozen=True)
+class AcquisitionConfig:
+    """What an evaluation is worth, divided by cost and maximised; the defaults are those of `fabolas`.
+
+    Attributes:
+        criterion: what an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
+        representers: `thompson_representers` or `improvement_representers`.
+        maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
+        evaluations_per_dimension: lower limit for maximisers that search the whole cube; about 20 for those.
+        divide_by_cost: whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
+        count_overhead: whether overhead (eq. 7) and the cost offset are added to the cost.
+        cost_offset: share of the time spent so far that is added to every predicted cost. Tiny differences in cost
+            stop mattering as the search goes on, so sizes increase.
+    """
+
+    criterion: Criterion = EntropyReduction()
+    representers: ChooseRepresenters = thompson_representers
+    maximizer: Maximizer = candidate_search
+    evaluations_per_dimension: int = 0
+    divide_by_cost: bool = True
+    count_overhead: bool = True
+    cost_offset: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.cost_offset <= 1.0:
+            raise ValueError(
+                f"cost_offset: expected a share of the time spent so far, from 0 to 1, got {self.cost_offset}"
+            )
+
+    def divisor(self, costs: Array, overhead: float) -> Array:
+        """What worth is divided by, (m,), given predicted costs (m,) and the overhead."""
+        if not self.divide_by_cost:
+            return np.ones_like(costs)
+        return costs + overhead
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where points may lie: arrays and functions of arrays only. `full_domain` in model_based.py makes one.
+
+    Attributes:
+        d: number of configuration columns, the first ones.
+        f: number of fidelity columns, the last ones.
+        n_choices: (d,) 0 for a numeric column, else the number of categories.
+        snap: points (m, D) -> the nearest representable ones.
+        is_legal: points (m, D) -> (m,).
+        sobol: n, rng -> (n, d) configurations.
+        draw_fidelities: n, rng -> (n, f) fidelities to consider.
+    """
+
+    d: int
+    f: int
+    n_choices: tuple[int, ...]
+    snap: Callable[[Array], Array]
+    is_legal: Callable[[Array], BoolArray]
+    sobol: Callable[[int, np.random.Generator], Array]
+    draw_fidelities: Callable[[int, np.random.Generator], Array]
+
+    def at_target(self, x: Array) -> Array:
+        """Configurations (m, d) -> points (m, D) at the target fidelity."""
+        return np.concatenate([x, np.ones((len(x), self.f))], axis=1)
+
+
+@dataclass(frozen=True)
+class AcquisitionContext:
+    """All that a decision is made from.
+
+    Attributes:
+        domain: where points may lie.
+        surrogate: loss and cost, given the history and the pending evaluations.
+        ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
+        measured: (r, d) the configurations complete or pending at the target, each once, in the same order.
+        added_seconds: seconds added to every predicted cost.
+        max_cost: seconds that an evaluation may be predicted to take; None for no limit.
+        effort: the sizes of this decision.
+        config: what an evaluation is worth, and how that is maximised.
+        evaluated_keys: the points (D,) that are complete, failed or pending, see `point_key`.
+        represent: (posterior of the loss, points at the target) -> representers; with curves, `TraceRepresenters`.
+        further_candidates: (m, D) points to consider besides those that are drawn: trainings to continue.
+    """
+
+    domain: Domain
+    surrogate: Surrogate
+    ranked: Array
+    measured: Array
+    added_seconds: float
+    max_cost: float | None
+    effort: Effort
+    config: AcquisitionConfig
+    evaluated_keys: frozenset[bytes] = frozenset()
+    represent: Callable[[Posterior, Array], Representers] = Representers.at_points
+    further_candidates: Array | None = None
+
+    def best_to_improve_on(self) -> Array:
+        """(K,) The lowest mean of a configuration measured at the target; of any evaluated one if none was."""
+        best = (self.measured if len(self.measured) else self.ranked)[:N_BEST]
+        return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
+
+    def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
+        """What the worth of each point (m, D) is divided by, and which points may be evaluated."""
+        costs = self.surrogate.predict_cost(points)
+        allowed = self.domain.is_legal(points) & self.is_new(points)
+        if self.max_cost is not None:
+            allowed &= costs <= self.max_cost
+        return self.config.divisor(costs, self.added_seconds), allowed
+
+    def is_new(self, points: Array) -> BoolArray:
+        """(m,) Which points (m, D) are neither evaluated nor pending."""
+        return np.array([point_key(point) not in self.evaluated_keys for point in points], dtype=np.bool_)
+
+    def fits(self, points: Array, *, surely: bool) -> BoolArray:
+        """(m,) Which points may be evaluated: by their predicted cost, or `surely` by their cost limit."""
+        if self.max_cost is None:
+            return self.domain.is_legal(points)
+        costs = self.surrogate.cost_limit(points) if surely else self.surrogate.predict_cost(points)
+        return self.domain.is_legal(points) & (costs <= self.max_cost)
+
+    def allowing_some(self, points: Array) -> AcquisitionContext:
+        """The same context in which at least one of the points (m, D) may be evaluated.
+
+        Repeats are allowed only if there is no new point. The cheapest point is allowed whatever it costs.
+        """
+        new = self.is_new(points)
+        context = self if new.any() else replace(self, evaluated_keys=frozenset())
+        if self.max_cost is None:
+            return context
+        cheapest = float(self.surrogate.predict_cost(points[new] if new.any() else points).min())
+        return replace(context, max_cost=max(self.max_cost, cheapest))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points decided on and not suggested yet, the best first."""
+
+    points: Array  # (b, D)
+    costs: Array  # (b,) predicted seconds
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def empty(cls, D: int) -> Batch:
+        """A batch without points."""
+        return cls(np.empty((0, D)), np.empty(0))
+
+    def without_first(self) -> Batch:
+        """All points but the first."""
+        return Batch(self.points[1:], self.costs[1:])
+
+    def without(self, evaluated: frozenset[bytes]) -> Batch:
+        """All points that were not evaluated meanwhile, see `point_key`."""
+        new = [i for i, point in enumerate(self.points) if point_key(point) not in evaluated]
+        return Batch(self.points[new], self.costs[new])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point to evaluate next.
+
+    Attributes:
+        point: (D,).
+        cost: predicted seconds.
+        max_worth: the most that any allowed point is worth by the criterion.
+        batch: further points, for suggestions that there is no time to decide.
+    """
+
+    point: Array
+    cost: float
+    max_worth: float
+    batch: Batch
+
+    def followed_by(self, other: Candidate) -> Candidate:
+        """This candidate, with another one and its batch as batch."""
+        points = np.vstack([other.point, other.batch.points])
+        return replace(self, batch=Batch(points, np.append(other.cost, other.batch.costs)))
+
+
+def point_key(point: Array) -> bytes:
+    """A point (D,) in a form that can be looked up in a set; 0.0 and -0.0 are equal."""
+    return bytes((point + 0.0).tobytes())
+
+
+def rank_by_prediction(surrogate: Surrogate, domain: Domain, x: Array) -> Array:
+    """Configurations (n, d), each once, lowest predicted loss at the target first."""
+    if not len(x):
+        return x
+    unique = np.unique(x, axis=0)
+    mean = surrogate.loss.mean_of(domain.at_target(unique)).mean(axis=0)
+    return unique[np.argsort(mean)]
+
+
+def configuration_pool(context: AcquisitionContext, rng: np.random.Generator) -> Array:
+    """Configurations (m, d) that may be the best: evaluated, Sobol, predicted minima, and neighbours of these."""
+    domain, ranked, n = context.domain, context.ranked, context.effort.pool_size
+    known = np.concatenate([ranked[: n // 4], domain.sobol(n // 4, rng)])
+    minima = _predicted_minima(context, known)
+    centres = [c for c in (ranked[:5], minima) if len(c)]
+    near = [neighbourhood(c, n // 2 // len(centres), NEIGHBOUR_STEPS, domain.n_choices, rng) for c in centres]
+    points = domain.snap(domain.at_target(np.concatenate([known, minima, *near])))
+    return np.unique(points[domain.is_legal(points)], axis=0)[:, : domain.d]
+
+
+def _predicted_minima(context: AcquisitionContext, start: Array) -> Array:
+    """(c, d) Local minima of the predicted loss at the target, from the best of the start.
+
+    In six dimensions and more neither evaluated nor random configurations come near them.
+    """
+    domain, loss = context.domain, context.surrogate.loss
+
+    def value(x: Array) -> Array:
+        return np.asarray(-loss.mean_of(domain.at_target(x)).mean(axis=0))
+
+    best = start[np.argsort(-value(start), kind="stable")[: context.effort.n_climbs]]
+    return np.array([_climb(value, x, domain) for x in best]).reshape(len(best), domain.d)
+
+
+def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
+    """L-BFGS from a configuration (d,) in its numeric coordinates; its categories stay."""
+    fixed = np.array(domain.n_choices) > 0
+    low, high = np.where(fixed, x, 0.0), np.where(fixed, x, 1.0)
+    return lbfgs_maximize(value, x, low, high, CLIMB_ITERATIONS * domain.d)
+
+
+def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
+    """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of the configuration.
+
+    Many candidates are screened. The best of them are then estimated accurately and refined; with the least effort the
+    best screened ones become a batch.
+
+    Args:
+        context: what is known.
+        pool: (m, d) configurations that may be the best.
+        rng: draws representers, candidates, and samples if the criterion needs them.
+    """
+    domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
+    chosen = config.representers(
+        surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
+    )
+    prepared = config.criterion.prepare(
+        surrogate.loss,
+        chosen,
+        domain.at_target(context.ranked[:N_BEST]),
+        n_fidelities=domain.f,
+        n_samples=effort.n_samples,
+        n_outcomes=effort.n_outcomes,
+        represent=context.represent,
+        rng=rng,
+    )
+    candidates = draw_candidates(domain, pool, chosen, effort.n_screened, rng)
+    if context.further_candidates is not None:
+        candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
+    context = context.allowing_some(candidates)
+    screened = prepared.screen(candidates)
+    average = screened.worth.mean(axis=0)
+    divisor, allowed = context.divisor_and_allowed(candidates)
+    value = np.where(allowed, average / divisor, -np.inf)
+    if effort.is_quick:
+        first = int(np.argmax(value))
+        taken = candidates[screened.batch(divisor, allowed, first=first, count=1 + BATCH_SIZE)]
+    else:
+        start = candidates[np.argsort(-value, kind="stable")[: effort.n_monte_carlo]]
+        taken = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
+    costs = surrogate.predict_cost(taken)
+    most = float(average[allowed].max(initial=0.0))
+    return Candidate(taken[0], float(costs[0]), most, Batch(taken[1:], costs[1:]))
+
+
+def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
+    """a(x, s) of eq. 7, (m,): -inf for points that may not be evaluated."""
+    divisor, allowed = context.divisor_and_allowed(points)
+    return np.where(allowed, prepared.evaluate(points).mean(axis=0) / divisor, -np.inf)
+
+
+def maximize_improvement(
+    context: AcquisitionContext, pool: Array, rng: np.random.Generator, *, must_fit: bool = True
+) -> Candidate | None:
+    """The configuration at the target with the largest expected improvement on the best measured there (eq. 2).
+
+    A configuration that is predicted to be better but was never measured at the target counts as an improvement, so
+    it will be measured.
+
+    Args:
+        context: what is known.
+        pool: (m, d) configurations to start from.
+        rng: draws candidates.
+        must_fit: allow only configurations whose cost limit fits, and return None if there are none. Otherwise
+            compare predicted costs, and allow the cheapest in any case.
+    """
+    domain = context.domain
+    if not must_fit:
+        context = context.allowing_some(domain.at_target(pool))
+    value = partial(_improvement, context, context.best_to_improve_on(), must_fit=must_fit)
+    snap = partial(_snap_at_target, domain)
+    found = candidate_search(
+        value, pool, snap, rng, evaluations=2 * len(pool), rounds=3, n_choices=domain.n_choices
+    )
+    if must_fit and found.value == -np.inf:
+        return None
+    x = found.point[None]
+    if not context.effort.is_quick:
+        higher = snap(_climb(value, found.point, domain)[None])
+        x = higher if float(value(higher)[0]) > found.value else x
+    point = domain.at_target(x)
+    cost = float(context.surrogate.predict_cost(point)[0])
+    return Candidate(point[0], cost, 0.0, Batch.empty(point.shape[1]))
+
+
+def _improvement(context: AcquisitionContext, best: Array, x: Array, *, must_fit: bool) -> Array:
+    """log EI (m,) of configurations (m, d) at the target, averaged over hyperparameters; -inf if not allowed."""
+    points, loss = context.domain.at_target(x), context.surrogate.loss
+    at = loss.project(points)
+    each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
+    averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
+    allowed = context.fits(points, surely=must_fit) & context.is_new(points)
+    return np.where(allowed, averaged, -np.inf)
+
+
+def _snap_at_target(domain: Domain, x: Array) -> Array:
+    return domain.snap(domain.at_target(x))[:, : domain.d]
+
+
+def best_predicted(context: AcquisitionContext) -> Array:
+    """(K,) The lowest mean at the target of an evaluated configuration."""
+    best = context.domain.at_target(context.ranked[:N_BEST])
+    return np.asarray(context.surrogate.loss.mean_of(best).min(axis=1))
+
+
+def draw_candidates(
+    domain: Domain, pool: Array, representers: Array, n: int, rng: np.random.Generator
+) -> Array:
+    """At most n points (m, D): two thirds have a representer's configuration; fidelities are drawn independently."""
+    likely = representers[rng.integers(len(representers), size=2 * n // 3), : domain.d]
+    other = pool[rng.integers(len(pool), size=n - len(likely))]
+    x = np.concatenate([likely, other])
+    return np.unique(domain.snap(np.concatenate([x, domain.draw_fidelities(n, rng)], axis=1)), axis=0)
+
+
+def _maximize(
+    value: Callable[[Array], Array], start: Array, context: AcquisitionContext, rng: np.random.Generator
+) -> Array:
+    """The point (D,) of the highest value, from the start (m, D)."""
+    domain, config = context.domain, context.config
+    further = max(context.effort.n_refined, config.evaluations_per_dimension * start.shape[1])
+    return config.maximizer(
+        value, start, domain.snap, rng, evaluations=len(start) + further, n_choices=domain.n_choices
+    ).point

@@ -1,0 +1,239 @@
+"""Fits the surrogate to a growing history, and keeps the MCMC walkers from one fit to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fabolas import surrogate
+from fabolas._types import Array, BoolArray, IntArray
+from fabolas.model_spec import SurrogatePrior
+from fabolas.strategies.curves import CurveReader
+from fabolas.strategies.effort import Effort
+from fabolas.surrogate import Data, HyperparameterSets, Surrogate
+from fabolas.transforms import TargetTransform
+from fabolas.trials import History
+
+# The posterior is given at most this many trials, because its cost is cubic in them. With more, see
+# `informative_subset`.
+MAX_POSTERIOR_TRIALS = 600
+
+
+@dataclass(frozen=True)
+class SurrogateWithTrials:
+    """A surrogate, and for each row of its data the index of the trial in the history.
+
+    Rows that were reported on the way (points of a curve) have -1.
+    """
+
+    surrogate: Surrogate
+    loss_trials: IntArray  # (n,) of the rows of `surrogate.loss.points`
+    cost_trials: IntArray  # (m,) of the rows of `surrogate.cost.points`
+
+
+class SurrogateFitter:
+    """The surrogate of one strategy.
+
+    A fit moves the walkers only when the effort says so; in between, the posterior is updated with the hyperparameter
+    samples that it has.
+    """
+
+    def __init__(self, prior: SurrogatePrior, curve_column: int | None = None) -> None:
+        self.prior = prior
+        self._curves = None if curve_column is None else CurveReader(curve_column)
+        self._walkers: HyperparameterSets | None = None
+        self._samples: HyperparameterSets | None = None  # the walkers that are the samples of the last fit
+        self._n_fitted = 0  # trials that the last fit was given
+        self._n_moved = 0  # trials when the walkers last moved
+        self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_surrogate": None}  # it can be built again, and it holds functions
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there are walkers."""
+        return self._walkers is not None
+
+    def is_due(self, history: History, effort: Effort) -> bool:
+        """Whether the hyperparameters should be fitted again."""
+        return self._walkers is None or len(history) - self._n_moved >= effort.refit_interval
+
+    def is_overdue(self, history: History) -> bool:
+        """Whether they must be fitted again even if there is no time for it.
+
+        That is so if there are twice as many trials as at the last fit. It is also so if the scale of the losses has
+        doubled or halved, or the transform has changed: the hyperparameters then describe other losses.
+        """
+        before = self._fitted_transform(history)
+        if before is None or len(history) >= 2 * self._n_moved:
+            return True
+        now = self._data(history).fit_transform(self.prior.spec.transform)
+        return now.logarithmic != before.logarithmic or not 0.5 < now.scale / before.scale < 2.0
+
+    def fit(self, history: History, effort: Effort, move: bool, rng: np.random.Generator) -> Surrogate:
+        """The surrogate given the history; `move` says whether MCMC moves the walkers first."""
+        self._n_moved = len(history) if move else self._n_moved
+        self._surrogate = None  # free the old one first: it takes up to 50 MB
+        fitted, self._walkers, self._samples = surrogate.fit(
+            self.prior,
+            self._data(history),
+            self._walkers,
+            effort.mcmc_steps if move else 0,
+            effort.K,
+            rng,
+            units=self._fitted_transform(history),
+        )
+        self._surrogate, self._n_fitted = fitted, len(history)
+        return fitted
+
+    def posterior(self, history: History) -> Surrogate:
+        """The surrogate given the history, without moving the walkers that later suggestions start from."""
+        return self.posterior_and_trials(history).surrogate
+
+    def posterior_and_trials(self, history: History) -> SurrogateWithTrials:
+        """The same, and which trials its data are."""
+        surrogate = self._posterior(history)
+        parts = [self._rows(history, which) for which in (slice(self._n_fitted), slice(self._n_fitted, None))]
+        points = np.concatenate([data.points for data, _ in parts])
+        conditioned = self._samples is not None and len(parts[0][1])
+        if not conditioned or not np.array_equal(surrogate.loss.points, points):
+            parts = [self._rows(history, slice(None))]
+        centres = [None, surrogate.log_cost_centre]
+        timed = [
+            trials[data.timed(self.prior, centre)]
+            for (data, trials), centre in zip(parts, centres, strict=False)
+        ]
+        return SurrogateWithTrials(
+            surrogate, np.concatenate([trials for _, trials in parts]), np.concatenate(timed)
+        )
+
+    def _posterior(self, history: History) -> Surrogate:
+        if self._samples is None:  # during the initial design: prior draws, weighted by the data
+            K = Effort.at(0.0, len(history)).K
+            rng = np.random.default_rng(len(history))
+            return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0]
+        seen = self._data(history, slice(self._n_fitted))
+        # A failure that a later success at the same point contradicts is removed, so the number may have changed.
+        if self._surrogate is None or not np.array_equal(self._surrogate.loss.points, seen.points):
+            self._surrogate = surrogate.build(
+                self.prior, seen, self._samples, self._fitted_transform(history)
+            )
+        new = self._data(history, slice(self._n_fitted, None))
+        if not len(new.points):
+            return self._surrogate
+        if new.lowest < seen.lowest:  # the fitted transform does not reach so low
+            return surrogate.build(
+                self.prior, self._data(history), self._samples, self._fitted_transform(history)
+            )
+        return self._surrogate.condition(new)
+
+    def _data(self, history: History, which: slice = slice(None)) -> Data:
+        """The trials as the models see them."""
+        return self._rows(history, which)[0]
+
+    def _rows(self, history: History, which: slice) -> tuple[Data, IntArray]:
+        """The data that the models see, and the trial of each row; -1 for a point that was reported on the way."""
+        asked = np.arange(len(history))[which]
+        chosen = self._chosen(history, asked)
+        if self._curves is None:
+            return _data_of(history, chosen), chosen
+        data = self._curves.data(
+            history, asked, np.isin(np.arange(len(history)), chosen), MAX_POSTERIOR_TRIALS
+        )
+        if self.prior.spec.cost_from_fidelity:
+            data = replace(data, costs=np.exp(self.prior.columns.log_sizes(data.points).sum(axis=1)))
+        trials = np.full(len(data.points), -1)
+        trials[: len(chosen)] = chosen  # the ends come first
+        return data, trials
+
+    def _chosen(self, history: History, asked: IntArray) -> IntArray:
+        """The trials that the models see: abandoned ones say nothing; of very many, the informative ones."""
+        kept = np.zeros(len(history), dtype=np.bool_)
+        kept[asked] = True
+        kept &= ~history.abandoned & ~_contradicted(history)
+        index = np.flatnonzero(kept)
+        if len(index) > MAX_POSTERIOR_TRIALS:
+            losses = np.where(history.failed[index], np.inf, history.losses[index])
+            log_sizes = self.prior.columns.log_sizes(history.points[index]).sum(axis=1)
+            index = index[informative_subset(losses, log_sizes, MAX_POSTERIOR_TRIALS)]
+        return index
+
+    def _fitted_transform(self, history: History) -> TargetTransform | None:
+        """The transform when the walkers last moved: their hyperparameters are in its units."""
+        before = self._data(history, slice(self._n_moved))
+        if before.failed.all():
+            return None
+        return before.fit_transform(self.prior.spec.transform)
+
+    def state(self) -> dict[str, Array]:
+        """The walkers, which of them are samples, and how many trials they have seen."""
+        if self._walkers is None or self._samples is None:
+            return {}
+        return {
+            "loss_walkers": self._walkers.loss,
+            "cost_walkers": self._walkers.cost,
+            "loss_samples": self._samples.loss,
+            "cost_samples": self._samples.cost,
+            "seen": np.array([float(self._n_fitted), float(self._n_moved)]),
+        }
+
+    def restore(self, state: dict[str, Array]) -> bool:
+        """Continue from a saved state; False if there is none, or it is of other models (another version)."""
+        self._walkers = self._samples = self._surrogate = None
+        self._n_fitted, self._n_moved = 0, 0
+        if "seen" not in state:
+            return False
+        n_loss, n_cost = len(self.prior.loss_gp().priors), len(self.prior.cost_gp().priors)
+        if (state["loss_walkers"].shape[1], state["cost_walkers"].shape[1]) != (n_loss, n_cost):
+            return False
+        self._walkers = HyperparameterSets(state["loss_walkers"], state["cost_walkers"])
+        self._samples = HyperparameterSets(state["loss_samples"], state["cost_samples"])
+        self._n_fitted, self._n_moved = (int(n) for n in state["seen"])
+        return True
+
+
+def _data_of(history: History, index: IntArray) -> Data:
+    return Data(history.points[index], history.losses[index], history.costs[index], history.failed[index])
+
+
+def informative_subset(losses: Array, log_sizes: Array, limit: int) -> IntArray:
+    """The indices, ascending, of the trials that say most about the optimum at the target.
+
+    A third are the lowest losses at the target. A third are, for each size class (within a factor of two), the lowest
+    loss, then the second lowest, and so on. The rest is thinned evenly over all trials, so that the models know the
+    whole space.
+
+    Args:
+        losses: (n,) infinite where a trial failed.
+        log_sizes: (n,) log of the size relative to the target, 0 at the target.
+        limit: number of trials to keep.
+    """
+    n = len(losses)
+    if n <= limit:
+        return np.arange(n)
+    size_class = np.floor(-log_sizes / np.log(2.0) + 1e-9)
+    order = np.lexsort((losses, size_class))
+    starts = np.searchsorted(size_class[order], size_class[order], side="left")
+    rank = np.empty(n)
+    rank[order] = np.arange(n) - starts  # among the trials of the same size_class, 0 for the lowest loss
+    at_target = np.flatnonzero(log_sizes == 0.0)
+    best_there = at_target[np.argsort(losses[at_target], kind="stable")[: limit // 3]]
+    lowest = np.setdiff1d(np.arange(n), best_there)
+    lowest = lowest[np.lexsort((losses[lowest], rank[lowest]))][: limit // 3]
+    others = np.setdiff1d(np.arange(n), np.concatenate([best_there, lowest]))
+    # Multiples of the golden ratio modulo one are evenly spread, and the same trials stay as n grows.
+    spread = np.mod(others * (0.5 * (np.sqrt(5.0) - 1.0)), 1.0)
+    rest = others[np.argsort(spread, kind="stable")[: limit - len(best_there) - len(lowest)]]
+    return np.sort(np.concatenate([best_there, lowest, rest]))
+
+
+def _contradicted(history: History) -> BoolArray:
+    """(n,) Failed trials at a point where another trial is complete: the point was not the cause."""
+    contradicted = np.zeros(len(history), dtype=np.bool_)
+    failed = np.flatnonzero(history.failed)
+    if len(failed) and history.complete.any():
+        same = (history.points[failed, None] == history.points[None, history.complete]).all(axis=2)
+        contradicted[failed] = same.any(axis=1)
+    return contradicted

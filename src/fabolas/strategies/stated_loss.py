@@ -1,0 +1,126 @@
+"""The loss at the target as the user sees it: a mean and a standard deviation that are possible and not too sure.
+
+The GPs model transformed and standardised losses. In the user's units, a wide posterior has moments that no error rate
+can have: a mean above 1, for example. Two rules prevent that (docs/decisions/stated-loss.md):
+
+- A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
+  distribution.
+- The measured losses are standardised, so their variance is one. A prediction with a larger variance says less than
+  the measured losses do. It is replaced by `prior_moments`, which say only in which range the loss is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabolas._types import Array, BoolArray
+from fabolas.surrogate import Surrogate
+from fabolas.transforms import TargetTransform
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+_TAIL = 8.0  # standard deviations; what lies beyond has a probability of 1e-15
+
+
+def stated_loss(
+    surrogate: Surrogate, point: Array, losses: Array, verified: bool
+) -> tuple[float, float, bool]:
+    """Mean and standard deviation of the loss at a point (1, D), and whether the models know too little of it.
+
+    Args:
+        surrogate: the fitted models.
+        point: (1, D) at the target.
+        losses: (n,) all measured losses.
+        verified: whether the loss was measured at the point; then it is known.
+    """
+    mean, variance = surrogate.predict_loss(point)
+    known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
+    if not (verified or known[0]):
+        return *prior_moments(losses), True
+    (loss,), (std,) = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
+    return float(loss), float(std), False
+
+
+def stated_losses(surrogate: Surrogate, points: Array, losses: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation (m,) of the loss at any points (m, D), given all measured losses (n,).
+
+    Where the models know too little, the mean is still that of the models, so that points can be compared. The standard
+    deviation is then at least that of `prior_moments`.
+    """
+    mean, variance = surrogate.predict_loss(points)
+    known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
+    loss, std = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
+    return loss, np.where(known, std, np.maximum(std, prior_moments(losses)[1]))
+
+
+def possible_losses(losses: Array) -> tuple[float, float]:
+    """The range that a loss can have, judged by the measured losses (n,).
+
+    If all measured losses are in [0, 1], they are taken for rates, so that all losses are in [0, 1]. The same holds for
+    [-1, 0], a score that is maximised. Otherwise no loss is above the worst measured one, and no loss is negative if no
+    measured one is.
+    """
+    lowest, highest = float(losses.min()), float(losses.max())
+    if lowest >= 0.0:
+        return 0.0, 1.0 if highest <= 1.0 else highest
+    if lowest >= -1.0 and highest <= 0.0:
+        return -1.0, 0.0
+    return -np.inf, highest
+
+
+def truncated_moments(
+    transform: TargetTransform, mean: Array, variance: Array, limits: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Mean and standard deviation (m,) of the loss, if the standardised loss is Gaussian and the loss has limits.
+
+    Args:
+        transform: from losses to standardised losses.
+        mean: (m,) of the standardised loss.
+        variance: (m,)
+        limits: the lowest and the highest loss that is possible.
+    """
+    std = np.sqrt(np.maximum(variance, 1e-300))[:, None]
+    low, high = (_standardised(transform, limit) for limit in limits)
+    # Gauss-Legendre quadrature over the part of the Gaussian between the limits, in standard deviations. A mean
+    # beyond a limit counts as the limit: the posterior and the limits contradict each other.
+    centre = np.clip(mean, low, high)[:, None]
+    start = np.maximum((low - centre) / std, -_TAIL)
+    width = np.minimum((high - centre) / std, _TAIL + 2.0 * transform.scale * std) - start
+    z = start + 0.5 * width * (_NODES + 1.0)  # (m, q)
+    weights = _WEIGHTS * np.exp(-0.5 * z**2)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    values = transform.inverse(centre + std * z)
+    expected = np.sum(weights * values, axis=1)
+    return expected, np.sqrt(np.sum(weights * (values - expected[:, None]) ** 2, axis=1))
+
+
+def prior_moments(losses: Array) -> tuple[float, float]:
+    """Mean and standard deviation of a loss of which only the measured losses (n,) are known.
+
+    The distribution is uniform from the lowest possible loss to the upper quartile of the measured ones, because a
+    recommended configuration is not among the worst. If there is no lowest possible loss, the range goes as far below
+    the lowest measured loss as the quartile is above it.
+    """
+    lowest, quartile = float(losses.min()), float(np.quantile(losses, 0.75))
+    low, _ = possible_losses(losses)
+    if not np.isfinite(low):
+        low = lowest - ((quartile - lowest) or abs(lowest) or 1.0)
+    return 0.5 * (low + quartile), (quartile - low) / float(np.sqrt(12.0))
+
+
+def knows_more_than_data(mean: Array, variance: Array, targets: Array) -> BoolArray:
+    """(m,) Whether a prediction is more certain than the spread of the measured losses, and not above all of them.
+
+    Args:
+        mean: (m,) of the standardised loss.
+        variance: (m,); the measured losses have a variance of one.
+        targets: (n,) the standardised measured losses.
+    """
+    return np.asarray((variance < 1.0) & (mean <= targets.max()))
+
+
+def _standardised(transform: TargetTransform, loss: float) -> float:
+    """The standardised loss, without the ceiling and the floor of `TargetTransform.forward`."""
+    if not transform.logarithmic:
+        return (loss - transform.centre) / transform.scale
+    shifted = loss + transform.shift
+    return (float(np.log(shifted)) - transform.centre) / transform.scale if shifted > 0.0 else -np.inf

@@ -1,0 +1,181 @@
+"""The suggestions of a study that have not ended: waiting, handed out, or running."""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.display import error_summary, safe_text
+from fabolas.execution import MIN_COST_SECONDS
+from fabolas.reports import Report
+from fabolas.trials import Suggestion, Trial, as_cost
+
+_READMITTED = (
+    "readmitted:"  # origin of a suggestion that is told after it was abandoned, followed by its first id
+)
+
+
+@dataclass
+class Entry:
+    """A suggestion that has not ended. It waits, is handed out, is started, and its outcome is reported.
+
+    Attributes:
+        suggestion: The suggestion.
+        waiting: Whether it waits to be handed out by the next ``ask``.
+        permanent: Whether it waits again if it is cancelled, instead of being removed: it was enqueued, or handed
+            out before the study was last opened.
+        undo: The strategy's state before the suggestion; None if it cannot be cancelled.
+        started: When its evaluation started, by the study's clock; None if it has not.
+        started_at: The same in seconds since the epoch.
+        outcome: What a worker has reported; None if nothing.
+        reports: What its training has reported on the way.
+    """
+
+    suggestion: Suggestion
+    waiting: bool = False
+    permanent: bool = False
+    undo: dict[str, Array] | None = None
+    started: float | None = None
+    started_at: float | None = None
+    outcome: Trial | None = None
+    reports: tuple[Report, ...] = ()
+
+    def cost(self, stated: float | None, now: float) -> float:
+        """Seconds that the evaluation took: as stated, or since it started.
+
+        Raises:
+            ValueError: If nothing is stated and the start is not known.
+        """
+        if stated is not None:
+            return as_cost(stated)
+        if self.started is None:
+            raise ValueError(
+                f"it is not known when suggestion {self.suggestion.id} was started; pass its cost in seconds: "
+                "tell(..., cost=12.5)"
+            )
+        return max(now - self.started, MIN_COST_SECONDS)
+
+
+class OpenSuggestions:
+    """The suggestions of a study that have not ended, by id, in the order in which they were handed out.
+
+    ``handed_out`` are those that ``Study.pending`` shows. The others wait for the next ``ask``.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Entry] = {}
+
+    @property
+    def handed_out(self) -> tuple[Suggestion, ...]:
+        """Those that were handed out, in that order."""
+        return tuple(entry.suggestion for entry in self._entries.values() if not entry.waiting)
+
+    @property
+    def waiting(self) -> tuple[Suggestion, ...]:
+        """Those that the next calls of ``ask`` return."""
+        return tuple(entry.suggestion for entry in self._entries.values() if entry.waiting)
+
+    @property
+    def all(self) -> tuple[Suggestion, ...]:
+        """All of them, those that wait included."""
+        return tuple(entry.suggestion for entry in self._entries.values())
+
+    @property
+    def started(self) -> tuple[Suggestion, ...]:
+        """Those whose evaluation has started."""
+        return tuple(entry.suggestion for entry in self._entries.values() if entry.started is not None)
+
+    def running_for(self, now: float) -> dict[int, float]:
+        """Id -> seconds since its evaluation started."""
+        entries = self._entries.items()
+        return {
+            suggestion_id: now - entry.started
+            for suggestion_id, entry in entries
+            if entry.started is not None
+        }
+
+    @property
+    def overhead(self) -> float:
+        """Seconds that it took to decide those that were handed out."""
+        return sum(suggestion.overhead for suggestion in self.handed_out)
+
+    def add(self, entry: Entry) -> None:
+        """Add a suggestion."""
+        self._entries[entry.suggestion.id] = entry
+
+    def get(self, suggestion_id: int) -> Entry | None:
+        """The suggestion of this id, None if it is not here; may be called from any thread."""
+        return self._entries.get(suggestion_id)
+
+    def remove(self, suggestion_id: int) -> None:
+        """Forget a suggestion because it has ended or was cancelled."""
+        self._entries.pop(suggestion_id, None)
+
+    def hand_out_waiting(self) -> Entry | None:
+        """The waiting suggestion of lowest id, which is then queued; None if none waits."""
+        waiting = [suggestion_id for suggestion_id, entry in self._entries.items() if entry.waiting]
+        if not waiting:
+            return None
+        entry = self._entries.pop(min(waiting))
+        entry.waiting = False
+        self.add(entry)  # at the end of the order
+        return entry
+
+    def only_waiting_after(self, suggestion_id: int) -> bool:
+        """Whether there are suggestions with higher ids, and all of them wait."""
+        later = [entry.waiting for other, entry in self._entries.items() if other > suggestion_id]
+        return bool(later) and all(later)
+
+    def find(self, given: Suggestion | int, ended: Sequence[Trial], or_abandoned: bool = False) -> Entry:
+        """The suggestion that is given itself or by its id.
+
+        Args:
+            given: What ``ask`` returned, or its id.
+            ended: The trials that have ended.
+            or_abandoned: Whether to accept one that was abandoned and has not been told since.
+
+        Raises:
+            TypeError: If it is neither a suggestion nor an id.
+            ValueError: If it is unknown or has ended.
+        """
+        suggestion_id = _id_of(given)
+        entry = self._entries.get(suggestion_id)
+        trial = next((t for t in ended if t.id == suggestion_id), None) if entry is None else None
+        if trial is not None:
+            if or_abandoned and trial.status == "abandoned" and not _was_readmitted(suggestion_id, ended):
+                return Entry(trial.suggestion)
+            how = f"loss {trial.loss}" if trial.error is None else safe_text(error_summary(trial.error))
+            raise ValueError(
+                f"suggestion {suggestion_id} has already ended ({trial.status}: {how}); tell each one once"
+            )
+        foreign = isinstance(given, Suggestion) and (
+            entry is not None and not np.array_equal(entry.suggestion.point, given.point)
+        )
+        if entry is None or foreign:
+            pending = ", ".join(str(suggestion.id) for suggestion in self.handed_out) or "none"
+            raise ValueError(
+                f"suggestion {suggestion_id} does not belong to this study; its pending suggestions are: {pending}. "
+                "Give what ask() of this study returned"
+            )
+        return entry
+
+
+def with_new_id(abandoned: Suggestion, suggestion_id: int) -> Suggestion:
+    """An abandoned suggestion that is told after all; it gets a new id because the record only grows."""
+    return replace(
+        abandoned, id=suggestion_id, overhead=0.0, effort=0.0, origin=f"{_READMITTED}{abandoned.id}"
+    )
+
+
+def _was_readmitted(suggestion_id: int, ended: Sequence[Trial]) -> bool:
+    return any(trial.suggestion.origin == f"{_READMITTED}{suggestion_id}" for trial in ended)
+
+
+def _id_of(given: Suggestion | int) -> int:
+    try:
+        return given.id if isinstance(given, Suggestion) else operator.index(given)
+    except TypeError:
+        got = f"got {given!r} of type {type(given).__name__}"
+        raise TypeError(f"expected what ask() returned, or its id, {got}") from None
