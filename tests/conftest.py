@@ -1,11 +1,21 @@
-"""Hypothesis profiles: the default repeats itself exactly; HYPOTHESIS_PROFILE=thorough searches. And Ctrl-C."""
+"""Hypothesis profiles and the fixtures that several rooms use.
+
+The default profile has the same examples in every run; HYPOTHESIS_PROFILE=thorough searches for new ones.
+"""
 
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from fabolas.strategies import fabolas2017
+
+if TYPE_CHECKING:
+    from tests.helpers.browser import Browser
 
 settings.register_profile(
     "default",
@@ -25,3 +35,35 @@ def usual_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def little_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`fabolas2017` with smaller approximations: a decision takes a twentieth of the time. It has no option for it."""
+    small = {"mcmc_steps": 5, "K": 3, "n_representers": 15, "n_samples": 64, "n_outcomes": 3}
+    small |= {"pool_size": 100, "n_screened": 80, "n_monte_carlo": 6, "n_refined": 30}
+    monkeypatch.setattr(fabolas2017, "EFFORT", replace(fabolas2017.EFFORT, **small))
+    cheap = replace(fabolas2017.ACQUISITION, evaluations_per_dimension=8)
+    monkeypatch.setattr(fabolas2017, "ACQUISITION", cheap)
+
+
+@pytest.fixture(scope="session")
+def chromium_session(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Browser]":
+    """One Chromium for all tests. Without one they are skipped, but not in CI."""
+    from tests.helpers.browser import chromium, missing
+
+    if (reason := missing()) is not None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium_session: "Browser") -> "Browser":
+    """The browser with a wide and light page, and an empty console."""
+    from tests.helpers.browser import DESKTOP
+
+    chromium_session.driver.get("about:blank")
+    chromium_session.show_as(DESKTOP)
+    chromium_session.console()
+    return chromium_session

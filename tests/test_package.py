@@ -1,5 +1,7 @@
 """The package as a newcomer meets it: its names, its version, and what an import costs."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -44,3 +46,26 @@ def test_a_space_made_of_a_dict_needs_neither_scipy_nor_configspace() -> None:
 def test_the_citation_names_the_version_of_the_package() -> None:
     assert f"version: {fabolas.__version__}" in (ROOT / "CITATION.cff").read_text().splitlines()
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dynamic"] == ["version"]
+
+
+def test_the_extras_are_those_that_messages_and_docs_tell_people_to_install() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    install = re.compile(r"pip install [\"'](?:fabolas|\.)\[([\w,]+)\]")
+    lists = [found for path in texts for found in install.findall(path.read_text("utf-8"))]
+    assert {extra for found in lists for extra in found.split(",")} | {"dev"} == extras
+
+
+def test_files_have_at_most_450_lines_and_functions_at_most_40() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        source = path.read_text("utf-8")
+        assert len(source.splitlines()) <= 450, path
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                assert _body_lines(node) <= 40, f"{node.name} in {path}"
+
+
+def _body_lines(function: ast.FunctionDef) -> int:
+    """Lines of the body, without the docstring."""
+    statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (function.end_lineno or 0) - statements[0].lineno + 1 if statements else 0

@@ -1,12 +1,16 @@
 """The models against functions of the paper's form, and against what a careless model would do."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from fabolas import Float, Study
 from fabolas.gp.kernels import between
-from fabolas.outputs import Output
-from fabolas.surrogate import OWN, Data, Spec, Surrogate, Work, build, fit
+from fabolas.model_spec import COST_TERMS, NUGGET_FRACTION
+from fabolas.surrogate import Data, Surrogate, build, fit, mixture_quantile
+from fabolas.transforms import FitTransform, identity_transform, log_excess_transform, log_transform
+from tests.helpers.models import surrogate_prior
 
 RNG = np.random.default_rng(0)
 
@@ -28,8 +32,9 @@ def loss(x: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.exp(-1.0 + (x - 0.6) ** 2 * 3.0 + (1 - u) ** 2 * (0.8 + 0.3 * np.sin(4 * x)))
 
 
-def fitted(found: Data, **options: object) -> Surrogate:
-    models, _, _ = fit(Spec((0,), 1, **options), found, None, 15, 10, np.random.default_rng(1))  # type: ignore[arg-type]
+def fitted(found: Data, **options: Any) -> Surrogate:
+    prior = surrogate_prior((0,), **{"smallest": 0.001, "noise_by_size": False, "cost_terms": (), **options})
+    models, _, _ = fit(prior, found, None, 15, 10, np.random.default_rng(1))
     return models
 
 
@@ -38,8 +43,8 @@ def test_fitted_on_small_sizes_it_predicts_the_target_within_its_error_bars() ->
     found, *_ = data(60, largest=0.8, noise=0.01)
     models = fitted(found)
     grid = np.linspace(0.05, 0.95, 19)
-    mean, variance = models.loss_at(np.column_stack([grid, np.ones(19)]))
-    truth = models.loss_output.forward(loss(grid, np.ones(19)))
+    mean, variance = models.predict_loss(np.column_stack([grid, np.ones(19)]))
+    truth = models.transform.forward(loss(grid, np.ones(19)))
     z = (truth - mean) / np.sqrt(variance)
     assert np.abs(z).max() < 3.0
     assert np.sqrt(variance).max() < 0.5  # in units of the losses' spread: it does claim to know something
@@ -49,18 +54,31 @@ def test_the_exponent_of_a_power_law_of_costs_is_recovered() -> None:
     found, *_ = data(40, largest=0.5)
     models = fitted(found)
     at = np.array([[0.5, 0.6], [0.5, 1.0]])
-    low, high = np.log(models.seconds(at))
+    low, high = np.log(models.predict_cost(at))
     assert (high - low) / (0.4 * np.log(1000.0)) == pytest.approx(2.0, abs=0.1)
 
 
-def test_all_configurations_share_what_bends_the_curve_of_costs() -> None:
-    together, apart = Spec((0,), 1).cost_model().kernel, Spec((0,), 1, drift=False).cost_model().kernel
+def test_the_factor_of_a_configuration_walks_away_mostly_near_the_target() -> None:
+    gp = surrogate_prior((0,)).cost_gp()
     rng = np.random.default_rng(3)
     points, others = rng.random((2, 6, 2))
-    theta = rng.normal(size=(1, len(together.priors)))
-    common = between(together, points, others)(theta) - between(apart, points, others)(theta[:, :-1])
-    walk = np.exp(theta[0, -1]) * (1.0 - np.maximum(points[:, None, 1], others[None, :, 1]))
-    np.testing.assert_allclose(common[0], walk, rtol=1e-10)
+    theta = rng.normal(size=(1, len(gp.kernel.priors)))
+    log_length, log_amplitude, log_v = theta[0]
+    r = np.sqrt(5.0) * np.abs(points[:, None, 0] - others[None, :, 0]) / np.exp(log_length)
+    over_x = (1.0 + r + r**2 / 3.0) * np.exp(-r)
+    walk = np.minimum(points[:, None, 1], others[None, :, 1]) ** 3
+    expected = over_x * (np.exp(log_amplitude) + np.exp(log_v) * walk) + 1.0  # and a shared constant
+    np.testing.assert_allclose(between(gp.kernel, points, others)(theta)[0], expected, rtol=1e-10)
+
+
+def test_the_quantile_of_a_mixture_is_that_of_its_samples() -> None:
+    rng = np.random.default_rng(0)
+    means, deviations = np.array([[0.0, 1.0], [3.0, 1.0], [-1.0, 1.0]]), np.array([[1.0, 2.0]] * 3)
+    samples = means[:, None] + deviations[:, None] * rng.normal(size=(3, 200_000, 2))
+    expected = np.quantile(samples.reshape(-1, 2), 0.975, axis=0)
+    np.testing.assert_allclose(mixture_quantile(means, deviations, 0.975), expected, atol=0.02)
+    # of equal components it is the normal quantile
+    np.testing.assert_allclose(mixture_quantile(means, deviations, 0.975)[1], 1.0 + 2.0 * 1.959964, atol=1e-6)
 
 
 def test_a_cost_of_two_powers_is_extrapolated_within_its_error_bars() -> None:
@@ -70,60 +88,60 @@ def test_a_cost_of_two_powers_is_extrapolated_within_its_error_bars() -> None:
     size = 100.0 ** (u - 1.0)
     seconds = np.exp(x) * (5.0 * size + 20.0 * size**2)
     found = Data(np.column_stack([x, u]), loss(x, u), seconds, np.zeros(30, dtype=bool))
-    models = fitted(found, work=Work(lambda p: np.log(100.0) * (p[:, 1:] - 1.0), (np.log(100.0),)))
+    models = fitted(found, smallest=0.01, cost_terms=COST_TERMS)
     target = np.column_stack([np.linspace(0.1, 0.9, 9), np.ones(9)])
     truth = 25.0 * np.exp(target[:, 0])
-    assert (truth < models.seconds_at_most(target)).all()
-    assert (models.seconds_at_most(target) < 4.0 * truth).all()
+    assert (truth < models.cost_limit(target)).all()
+    assert (models.cost_limit(target) < 4.0 * truth).all()
 
 
 def test_costs_are_predicted_where_they_were_measured() -> None:
     found, points, _, costs = data(40)
-    np.testing.assert_allclose(fitted(found).seconds(points), costs, rtol=0.1)
+    np.testing.assert_allclose(fitted(found).predict_cost(points), costs, rtol=0.1)
 
 
 def test_a_cost_is_seldom_more_than_at_most() -> None:
     found, *_ = data(12, largest=0.4)
     _, points, _, costs = data(200, seed=5)
     models = fitted(found)
-    assert np.mean(costs <= models.seconds_at_most(points)) > 0.9
-    assert (models.seconds_at_most(points) >= models.seconds(points)).all()
+    assert np.mean(costs <= models.cost_limit(points)) > 0.9
+    assert (models.cost_limit(points) >= models.predict_cost(points)).all()
 
 
 def test_scaling_all_costs_scales_all_predictions() -> None:
     found, points, _, _ = data(20)
     scaled = Data(found.points, found.losses, 100.0 * found.costs, found.failed)
     np.testing.assert_allclose(
-        fitted(scaled).seconds(points), 100.0 * fitted(found).seconds(points), rtol=1e-6
+        fitted(scaled).predict_cost(points), 100.0 * fitted(found).predict_cost(points), rtol=1e-6
     )
 
 
 def test_further_trials_equal_a_model_built_with_them() -> None:
     found, points, _, _ = data(25)
-    spec = Spec((0,), 1)
+    spec = surrogate_prior((0,), smallest=0.001, noise_by_size=False, cost_terms=())
     models, _, samples = fit(spec, found, None, 5, 4, np.random.default_rng(0))
     first = Data(found.points[:20], found.losses[:20], found.costs[:20], found.failed[:20])
     rest = Data(found.points[20:], found.losses[20:], found.costs[20:], found.failed[20:])
-    grown = build(spec, first, samples).given(rest)
+    grown = build(spec, first, samples).condition(rest)
     # The maps differ a little (they were fitted to twenty trials), so compare in the units of the user.
     at = points[::3]
-    ours, theirs = (m.loss_output.location(m.loss_at(at)[0]) for m in (grown, models))
+    ours, theirs = (m.transform.inverse(m.predict_loss(at)[0]) for m in (grown, models))
     np.testing.assert_allclose(ours, theirs, rtol=0.02)
 
 
 def test_most_of_the_noise_is_the_configurations_own_by_exact_conditioning() -> None:
     found, points, _, _ = data(12, noise=0.3)
-    spec = Spec((0,), 1)
+    spec = surrogate_prior((0,), smallest=0.001, noise_by_size=False, cost_terms=())
     models, _, _ = fit(spec, found, None, 5, 1, np.random.default_rng(0))  # one hyperparameter sample
     loss = models.loss
     everywhere = np.vstack([points, [[0.35, 1.0]]])  # measured once each, and one never
-    y = models.loss_output.forward(found.losses)
+    y = models.transform.forward(found.losses)
     prior = between(loss.model.kernel, everywhere, everywhere)(loss.model.split(loss.theta)[0])[0]
     noise = loss.noise(everywhere)[0]
-    of_outcomes = prior + np.diag(OWN * noise)  # the loss and what is the configuration's own
+    of_outcomes = prior + np.diag(NUGGET_FRACTION * noise)  # the loss and what is the configuration's own
     gain = of_outcomes[:, :12] @ np.linalg.inv((prior + np.diag(noise))[:12, :12])
     counts, averages = np.append(np.ones(12), 0.0), np.append(y, 123.0)
-    mean, variance = models.settled(everywhere, counts, averages)
+    mean, variance = models.predict_with_nugget(everywhere, counts, averages)
     np.testing.assert_allclose(mean, gain @ y, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(variance, np.diag(of_outcomes - gain @ of_outcomes[:12]), rtol=1e-6, atol=1e-8)
 
@@ -131,10 +149,10 @@ def test_most_of_the_noise_is_the_configurations_own_by_exact_conditioning() -> 
 def test_what_was_measured_often_enough_is_what_it_was_measured_to_be() -> None:
     found, points, _, _ = data(12, noise=0.3)
     models = fitted(found)
-    mean, _ = models.loss_at(points)
-    after = [models.settled(points, np.full(12, n), mean + 1.0) for n in (0.0, 1.0, 3.0, 1e6)]
-    for (settled, _), part in zip(after, (0.0, 0.9, 27 / 28, 1.0), strict=True):
-        np.testing.assert_allclose(settled - mean, part, atol=1e-5)
+    mean, _ = models.predict_loss(points)
+    after = [models.predict_with_nugget(points, np.full(12, n), mean + 1.0) for n in (0.0, 1.0, 3.0, 1e6)]
+    for (predict_with_nugget, _), part in zip(after, (0.0, 0.9, 27 / 28, 1.0), strict=True):
+        np.testing.assert_allclose(predict_with_nugget - mean, part, atol=1e-5)
     variances = np.array([variance for _, variance in after])
     assert (np.diff(variances, axis=0) < 0.0).all()
     assert variances[-1].max() < 1e-5
@@ -142,17 +160,17 @@ def test_what_was_measured_often_enough_is_what_it_was_measured_to_be() -> None:
 
 def test_hyperparameters_mean_what_they_did_when_they_were_fitted() -> None:
     found, points, losses, costs = data(30)
-    spec = Spec((0,), 1)
+    spec = surrogate_prior((0,), smallest=0.001, noise_by_size=False, cost_terms=())
     early = Data(points[:12], losses[:12] + 1.0, costs[:12], found.failed[:12])  # all alike: a small spread
     all_of_them = Data(points, np.append(early.losses, losses[12:]), costs, found.failed)
     models, _, samples = fit(spec, early, None, 5, 4, np.random.default_rng(1))
-    later = build(spec, all_of_them, samples, models.loss_output)
+    later = build(spec, all_of_them, samples, models.transform)
     # Conditioning does not touch hyperparameters, nor the map that they belong to.
-    conditioned = models.given(Data(points[12:], losses[12:], costs[12:], found.failed[12:]))
+    conditioned = models.condition(Data(points[12:], losses[12:], costs[12:], found.failed[12:]))
     grid = np.column_stack([np.linspace(0.1, 0.9, 7), np.full(7, 0.7)])
-    for one, other in zip(later.loss_at(grid), conditioned.loss_at(grid), strict=True):
+    for one, other in zip(later.predict_loss(grid), conditioned.predict_loss(grid), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert models.loss_output.scale < 0.5 * build(spec, all_of_them, samples).loss_output.scale
+    assert models.transform.scale < 0.5 * build(spec, all_of_them, samples).transform.scale
 
 
 def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
@@ -162,10 +180,10 @@ def test_a_failed_trial_counts_as_bad_and_never_as_nan() -> None:
     losses = np.where(failed, np.nan, found.losses)
     broken = Data(found.points, losses, np.where(failed, 0.0, found.costs), failed)
     models = fitted(broken)
-    mean, _ = models.loss_at(broken.points)
+    mean, _ = models.predict_loss(broken.points)
     assert np.isfinite(mean).all()
     assert mean[3] > np.median(mean)
-    assert np.isfinite(models.seconds(broken.points)).all()
+    assert np.isfinite(models.predict_cost(broken.points)).all()
 
 
 def test_failures_that_took_long_are_learnt_as_costs_and_quick_ones_are_not() -> None:
@@ -173,9 +191,9 @@ def test_failures_that_took_long_are_learnt_as_costs_and_quick_ones_are_not() ->
     failed = points[:, 0] > 0.7  # one end of the space
     there = np.array([[0.9, 0.5]])
     plain = Data(points[~failed], losses[~failed], costs[~failed], np.zeros((~failed).sum(), dtype=bool))
-    usual = float(fitted(plain).seconds(there)[0])
+    usual = float(fitted(plain).predict_cost(there)[0])
     timed_out, crashed = (
-        fitted(Data(points, losses, np.where(failed, seconds, costs), failed)).seconds(there)[0]
+        fitted(Data(points, losses, np.where(failed, seconds, costs), failed)).predict_cost(there)[0]
         for seconds in (1e5, 1e-3 * costs.min())
     )
     assert timed_out > 10.0 * usual
@@ -193,12 +211,12 @@ def test_failures_that_took_long_are_learnt_as_costs_and_quick_ones_are_not() ->
     ],
     ids=["constant", "negative", "both signs", "huge range", "zero"],
 )
-@pytest.mark.parametrize("warp", ["log", "none", "root", "excess"])
-def test_odd_losses_give_finite_predictions(losses: np.ndarray, warp: str) -> None:
+@pytest.mark.parametrize("transform", [log_transform, identity_transform, log_excess_transform])
+def test_odd_losses_give_finite_predictions(losses: np.ndarray, transform: FitTransform) -> None:
     found, points, _, _ = data(12)
-    models = fitted(Data(points, losses, found.costs, found.failed), warp=warp)
-    mean, variance = models.loss_at(points)
-    predicted, std = models.loss_output.moments(mean, variance)
+    models = fitted(Data(points, losses, found.costs, found.failed), transform=transform)
+    mean, variance = models.predict_loss(points)
+    predicted, std = models.transform.moments(mean, variance)
     assert np.isfinite(predicted).all()
     assert np.isfinite(std).all()
 
@@ -207,91 +225,30 @@ def test_odd_losses_give_finite_predictions(losses: np.ndarray, warp: str) -> No
 def test_whether_noise_is_gone_at_the_target_is_learnt(vanishing: bool) -> None:
     exact, points, _, costs = data(90)
     points[:30, 1] = 1.0
-    log_share = np.log(1000.0) * (points[:, 1] - 1.0)
-    spread = 0.2 * (np.sqrt(1.0 - np.exp(0.5 * log_share)) if vanishing else 1.0)
+    size = 1000.0 ** (points[:, 1] - 1.0)
+    spread = 0.2 * (np.sqrt((1.0 / size - 1.0) / 999.0) if vanishing else 1.0)
     noisy = loss(points[:, 0], points[:, 1]) * np.exp(spread * np.random.default_rng(5).normal(size=90))
-    work = Work(lambda p: np.log(1000.0) * (p[:, 1:] - 1.0), (np.log(1000.0),))
-    models = fitted(Data(points, noisy, costs, exact.failed), work=work, noise_by_fidelity=True)
+    models = fitted(Data(points, noisy, costs, exact.failed), cost_terms=COST_TERMS, noise_by_size=True)
     at_target, small = models.loss.noise(np.array([[0.5, 1.0], [0.5, 0.0]])).mean(axis=0)
-    assert np.sqrt(small) * models.loss_output.scale == pytest.approx(0.2, rel=0.25)
-    assert at_target < 0.02 * small if vanishing else at_target > 0.5 * small
+    known = small if vanishing else at_target
+    assert np.sqrt(known) * models.transform.scale == pytest.approx(0.2, rel=0.3)
+    assert at_target < 0.02 * small if vanishing else at_target > 0.2 * small
 
 
 def test_a_single_trial_is_enough_to_predict() -> None:
     found, points, _, _ = data(1)
     models = fitted(found)
-    assert np.isfinite(models.loss_at(points)[0]).all()
-    assert np.isfinite(models.seconds(points)).all()
+    assert np.isfinite(models.predict_loss(points)[0]).all()
+    assert np.isfinite(models.predict_cost(points)).all()
 
 
 def test_one_walker_ensemble_goes_on_where_the_last_ended() -> None:
     found, *_ = data(15)
-    spec = Spec((0,), 1)
+    spec = surrogate_prior((0,), smallest=0.001, noise_by_size=False, cost_terms=())
     _, walkers, samples = fit(spec, found, None, 3, 4, np.random.default_rng(0))
     _, same, _ = fit(spec, found, walkers, 0, 4, np.random.default_rng(1))
     np.testing.assert_array_equal(same.loss, walkers.loss)
     assert all((sample == walkers.loss).all(axis=1).any() for sample in samples.loss)
-
-
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-def test_outputs_are_standardised_monotone_and_invertible(warp: str) -> None:
-    y = np.exp(RNG.normal(size=200))
-    output = Output.fit(y, warp)  # type: ignore[arg-type]
-    t = output.forward(y)
-    assert t.mean() == pytest.approx(0.0, abs=1e-9)
-    assert t.std() == pytest.approx(1.0)
-    np.testing.assert_allclose(output.location(t), y, rtol=1e-9)
-    assert (np.diff(output.forward(np.sort(y))) > 0).all()
-
-
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-def test_moments_are_those_of_transformed_gaussians(warp: str) -> None:
-    output = Output.fit(np.exp(RNG.normal(size=200)), warp)  # type: ignore[arg-type]
-    draws = output.location(RNG.normal(0.3, 0.2, 400_000))
-    mean, std = output.moments(np.array(0.3), np.array(0.04))
-    assert mean == pytest.approx(draws.mean(), rel=0.01)
-    assert std == pytest.approx(draws.std(), rel=0.02)
-
-
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-def test_a_later_loss_far_above_all_others_is_very_bad_and_no_more(warp: str) -> None:
-    y = np.random.default_rng(2).lognormal(size=20)
-    output = Output.fit(y, warp)  # type: ignore[arg-type]
-    worst = output.forward(y).max()
-    slightly, far, farther = output.forward(np.array([1.05 * y.max(), 1e30, 1e300]))
-    assert worst < slightly < far
-    assert worst + 1.0 < far == farther <= worst + 3.0 + 1e-9
-
-
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-@pytest.mark.parametrize("diverged", [1e3, 1e6, 1e30, 1e300])
-def test_diverged_losses_leave_the_others_their_spread(warp: str, diverged: float) -> None:
-    y = np.random.default_rng(3).uniform(0.05, 0.5, 30)
-    if warp == "none":
-        y -= 1.0
-    t = Output.fit(np.append(y, [diverged] * 3), warp).forward(np.append(y, diverged))  # type: ignore[arg-type]
-    assert t[:-1].std() > 0.05  # the noise that is always there is 0.001
-    assert t[:-1].max() < t[-1] < 10.0
-
-
-@pytest.mark.parametrize("value", [0.0, 0.3, -7.0, 1e-200, 1e300, -1e300])
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-def test_a_constant_is_zero_up_to_rounding(warp: str, value: float) -> None:
-    y = np.full(7, value)
-    assert np.abs(Output.fit(y, warp).forward(y)).max() < 1e-3  # type: ignore[arg-type]
-
-
-def test_losses_may_be_as_small_as_numbers_are() -> None:
-    y = -np.random.default_rng(0).uniform(0.05, 0.5, 30) * 1e-100
-    assert Output.fit(y, "log").forward(y).std() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("warp", ["none", "log", "root", "excess"])
-def test_a_search_that_has_converged_has_no_diverged_losses(warp: str) -> None:
-    rng = np.random.default_rng(0)
-    near, others = 0.05 * rng.uniform(1.0, 1.03, 62), 0.05 * rng.uniform(1.2, 1.6, 18)
-    t = Output.fit(np.append(near, others), warp).forward(others)  # type: ignore[arg-type]
-    assert len(np.unique(t)) == 18
 
 
 def test_a_diverged_region_does_not_hide_the_best_that_was_measured() -> None:
@@ -308,7 +265,24 @@ def test_a_diverged_region_does_not_hide_the_best_that_was_measured() -> None:
     assert (best.config["a"] - 0.3) ** 2 + (best.config["b"] - 0.6) ** 2 - 1.0 < measured + 0.01
 
 
-def test_the_excess_warp_does_not_care_about_shift_and_scale() -> None:
-    y = np.exp(RNG.normal(size=50))
-    one, two = Output.fit(y, "excess"), Output.fit(7.0 * y - 30.0, "excess")
-    np.testing.assert_allclose(one.forward(y), two.forward(7.0 * y - 30.0), atol=1e-9)
+class TestOneStepAhead:
+    def test_losses_are_predicted_from_the_trials_before(self) -> None:
+        found, points, losses, _ = data(20, noise=0.05)
+        models = fitted(found)
+        mean, variance = models.losses_one_step_ahead()
+        i = 14
+        gp = models.prior.loss_gp().posterior(
+            points[:i], models.transform.forward(losses[:i]), models.loss.theta
+        )
+        at = gp.project(points[i : i + 1])
+        assert mean[i] == pytest.approx(gp.mean(at).mean(), abs=1e-6)
+        noisy = (gp.variance(at) + gp.noise(points[i : i + 1])).mean() + gp.mean(at).var()
+        assert variance[i] == pytest.approx(noisy, rel=1e-5)
+
+    def test_costs_are_log_seconds(self) -> None:
+        found, points, _, costs = data(25)
+        models = fitted(found)
+        mean, variance = models.log_costs_one_step_ahead()
+        assert np.abs(mean[12:] - np.log(costs[12:])).max() < 3.0 * np.sqrt(variance[12:]).max()
+        again, _ = models.predict_log_cost(points)
+        assert again == pytest.approx(np.log(models.predict_cost(points)))

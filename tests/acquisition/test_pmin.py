@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fabolas.acquisition.pmin import entropy, frequencies, lowest, normal_numbers, pmin
-from fabolas.effort import Effort
+from fabolas.acquisition.entropy import entropy, frequencies, lowest, normal_numbers, pmin
+from fabolas.strategies.effort import Effort
 
 # The joint samples of full effort. Counting independent ones has an expected total variation of about
 # sqrt(R / (2 pi S)) for equally likely representers: 0.2 for R = 50, and proportionally less for fewer.
-SAMPLES = Effort.at(1.0, 50).samples
+SAMPLES = Effort.at(1.0, 50).n_samples
 
 
 def problem(R: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

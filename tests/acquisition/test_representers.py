@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fabolas.acquisition.representers import by_log_improvement, neighbourhood, thompson
+from fabolas.acquisition.representers import improvement_representers, neighbourhood, thompson_representers
 from fabolas.gp.kernels import Amplitude, Matern52
-from fabolas.gp.process import Model, Noise, Posterior
+from fabolas.gp.regression import GaussianProcess, Noise, Posterior
 
-MODEL = Model(Matern52((0,)) * Amplitude(), Noise())
+MODEL = GaussianProcess(Matern52((0,)) * Amplitude(), Noise())
 POOL = np.linspace(0, 1, 101)[:, None]
 
 
@@ -19,14 +19,14 @@ def posterior() -> Posterior:
 
 
 def test_thompson_sampling_finds_the_valley_and_what_is_unknown() -> None:
-    chosen = thompson(posterior(), POOL, 15, np.random.default_rng(0))[:, 0]
+    chosen = thompson_representers(posterior(), POOL, np.zeros(3), 15, np.random.default_rng(0))[:, 0]
     assert len(np.unique(chosen)) == 15
     assert (np.abs(chosen - 0.3) < 0.1).sum() >= 5
     assert not ((chosen > 0.5) & (chosen < 0.75)).any()
 
 
 def test_a_pool_smaller_than_asked_for_is_returned_whole() -> None:
-    chosen = thompson(posterior(), POOL[::20], 15, np.random.default_rng(0))
+    chosen = thompson_representers(posterior(), POOL[::20], np.zeros(3), 15, np.random.default_rng(0))
     assert len(chosen) == 6
 
 
@@ -34,7 +34,7 @@ def test_draws_by_improvement_follow_its_density() -> None:
     process = posterior()
     best = process.mean(process.project(POOL)).min(axis=1)
     rng = np.random.default_rng(0)
-    draws = np.concatenate([by_log_improvement(process, POOL, best, 1, rng) for _ in range(400)])[:, 0]
+    draws = np.concatenate([improvement_representers(process, POOL, best, 1, rng) for _ in range(400)])[:, 0]
     assert np.mean((np.abs(draws - 0.3) < 0.1) | (draws > 0.8)) > 0.95
 
 

@@ -1,4 +1,4 @@
-"""Every place where trials run, real ones all of them; the clusters are started once a test process."""
+"""All kinds of backends. The clusters are real, and started once in a test process."""
 
 import os
 import sys
@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from fabolas.execution import Place, place_for
+from fabolas.execution import Backend, backend_for
 
 WORKERS = 2
 KINDS = {
     "processes": (),
     "threads": (),
     "pool": (),
-    "loky": (),
+    "loky": (pytest.mark.slow,),
     "dask": (pytest.mark.slow,),
     "ray": (pytest.mark.slow,),
 }
-Open = Callable[..., Place]
+Open = Callable[..., Backend]
 
 
 @contextmanager
 def dask() -> Iterator[Executor]:
-    """A real local cluster of worker processes with nannies, which restart the dead."""
+    """A real local cluster whose nannies restart dead workers."""
     from dask.distributed import Client, LocalCluster
 
     arguments: dict[str, Any] = {"dashboard_address": ":0", "processes": True, "threads_per_worker": 1}
@@ -72,7 +72,7 @@ def loky() -> Iterator[Executor]:
 
 @contextmanager
 def executor_of(kind: str) -> Iterator[Executor | None]:
-    """The executor of this kind, None for processes of ours."""
+    """The executor of this kind; None for our own processes."""
     match kind:
         case "processes":
             yield None
@@ -96,13 +96,13 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
 
 
 @pytest.fixture
-def open_place(executor: Executor | None) -> Iterator[Open]:
-    """Opens a place for an objective; it is closed after the test."""
+def open_backend(executor: Executor | None) -> Iterator[Open]:
+    """Opens a backend for an objective; it is closed after the test."""
     with ExitStack() as stack:
 
-        def opened(objective: Any, data: Any = None, workers: int = WORKERS, **wishes: Any) -> Place:
-            place = place_for(objective, data, workers, executor, **wishes)
-            stack.callback(place.close)
-            return place
+        def opened(objective: Any, data: Any = None, workers: int = WORKERS, **wishes: Any) -> Backend:
+            backend = backend_for(objective, data, workers, executor, **wishes)
+            stack.callback(backend.close)
+            return backend
 
         yield opened

@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
 from experiments.simulate import Run
 from experiments.svm_grid import __main__ as command
 from experiments.svm_grid import compare, curves, summary
@@ -22,7 +23,7 @@ def table(tmp_path_factory):
     for s, repeats in enumerate(REPEATS):
         for r in range(repeats):
             valid[s, r] = 0.05 + 0.05 * (4 - s) + 0.02 * ((c - 1) ** 2 + gamma**2) + 0.01 * r
-            seconds[s, r] = 5.0 * SIZES[s] / 1024 * np.exp(0.1 * c)
+            seconds[s, r] = 0.1 * SIZES[s] / 1024 * np.exp(0.1 * c)
     path = tmp_path_factory.mktemp("table") / "tiny.npz"
     np.savez_compressed(
         path,
@@ -49,7 +50,7 @@ def run_of(time, regret, **columns):
     filled = {
         "size": np.ones(n),
         "cost": np.ones(n),
-        "thinking": np.zeros(n),
+        "overhead": np.zeros(n),
         "origin": np.array(["model"] * n),
     }
     filled["test"] = np.array(regret) + 0.1
@@ -70,9 +71,10 @@ def journal(table, tmp_path_factory):
 
 def test_a_run_is_known_by_the_defaults_that_it_had(table):
     setting = Setting(str(table))
-    options = json.loads(Job(setting, "fabolas", 0).key)[2]
-    former = json.loads(Job(setting, "fabolas-0", 0).key)[2]
-    assert {name for name in options if options[name] != former[name]} == {"grain", "checks"}
+    options, other = (json.loads(Job(setting, method, 0).key)[2] for method in ("mtbo", "mtbo-1/32"))
+    assert {name for name in options if options[name] != other[name]} == {"auxiliary"}
+    fabolas = json.loads(Job(setting, "fabolas", 0).key)[2]
+    assert fabolas["target_share"] == pytest.approx(1 / 3)
 
 
 def test_time_counts_after_which_the_incumbent_stays_within_the_distance():
@@ -226,8 +228,10 @@ def test_sizes_of_many_trials_are_means_of_groups_that_hold_each_trial_once():
 def test_least_squares_recovers_what_is_of_the_form_of_the_basis(setting):
     u = np.linspace(0, 1, 7)
     at = np.linspace(0, 1, 5)
-    fitted = curves.least_squares(curves.loss_basis, u, 0.1 + 0.4 * (1 - u) ** 2, at)
-    np.testing.assert_allclose(fitted, 0.1 + 0.4 * (1 - at) ** 2)
+    fitted = curves.least_squares(
+        curves.paper_loss_basis, u, 0.1 + 0.4 * (1 - 0.01 ** (1 - u)) ** 2, at, smallest=0.01
+    )
+    np.testing.assert_allclose(fitted, 0.1 + 0.4 * (1 - 0.01 ** (1 - at)) ** 2)
     line = curves.scaling(setting.problem, (5, 4))
     np.testing.assert_allclose(line.seconds_fit[[0, -1]], line.seconds[[0, -1]])  # linear in the size: exact
     assert line.grid[0] == pytest.approx(1 / 16)
@@ -253,9 +257,10 @@ def test_the_command_runs_summarises_and_draws(table, tmp_path, capsys):
     assert "regret at 2.5" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         command.main(["run", "--strategies", "grid"])
-    assert "expected some of fabolas, fabolas-0, mtbo" in capsys.readouterr().err
+    assert "expected some of fabolas, fabolas2017, mtbo" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_five_figures_are_drawn_from_the_runs(journal, table, tmp_path):
     options = ["--data", str(table), "--budget", "6", "--max-trials", "12", "--overhead", "0.01"]
     command.main(["figures", *options, "--journal", str(journal.path), "--output", str(tmp_path)])

@@ -2,10 +2,11 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
+
 from experiments.svm_grid import generate, votes
 from experiments.svm_grid.generate import Cell, Journal, Measurement, Plan
 from experiments.svm_grid.problem import Problem
-from sklearn.svm import SVC
 
 PLAN = Plan("mnist", rows=2048, valid=20, test=20)
 ONE = Measurement(valid=0.5, test=0.25, fit=2.0, predict=1.0)

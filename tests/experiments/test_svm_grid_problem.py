@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 import pytest
-from experiments.svm_grid.problem import Problem
 
 import fabolas
+from experiments.svm_grid.problem import Problem
 
 SIZES, REPEATS = [16, 32, 64], [3, 2, 1]
 GRID = np.linspace(-4.0, 4.0, 5)

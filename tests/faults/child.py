@@ -1,9 +1,9 @@
-"""The run that gets killed: ``python -m tests.faults.child STUDY JOURNAL KIND TRIALS``.
+"""The run that is killed: ``python -m tests.faults.child STUDY JOURNAL KIND TRIALS``.
 
-Beside the study's file it keeps a journal of its own, every line on the disk before the next step: ``asked``
-when the file has a suggestion, ``finished`` when the objective has a loss, wherever it runs, ``arrived`` when the
-file has an outcome that the study has not heard of, ``kept`` when it has one that it has heard of. Costs and
-thinking times are stated, so that with one worker suggestions follow from the record alone.
+It also writes a journal, and each line is on the disk before the next step. The events are: ``asked`` when
+the file has a suggestion, ``finished`` when the objective has computed a loss, ``reported`` when the file has
+an outcome that the study was not told yet, ``kept`` when the file has a trial. Costs and overhead are fixed,
+so that with one worker the suggestions depend on the record only.
 """
 
 import json
@@ -16,16 +16,15 @@ from typing import Any
 
 import fabolas
 from fabolas._types import Array
-from fabolas.history import Suggestion, Trial
-from fabolas.run import minimize
+from fabolas.api import minimize
 from fabolas.storage import SqliteStorage
 from fabolas.strategies import Proposal, make
 from fabolas.strategies.random import Random
+from fabolas.trials import Suggestion, Trial
 
 SPACE = fabolas.Space(
     {"x": fabolas.Float(0.0, 1.0), "y": fabolas.Float(1e-3, 1e3, log=True)}, {"size": (10, 1000)}
 )
-SETTINGS: dict[str, Any] = {"seed": 7, "overhead": 0.01}
 
 
 @dataclass(frozen=True)
@@ -53,15 +52,22 @@ class Kind:
 
 KINDS = {
     "random": Kind("random", 30, 0.01, 0.5),
-    "fabolas": Kind("fabolas", 12, 0.01, 1.0, options={"initial": 4, "effort": 0.0}),
-    "workers": Kind("fabolas", 16, 0.1, 3.0, workers=3, options={"initial": 4, "effort": 1.0}),
-    # Thinks for longer than its trials take: most kills find it thinking, and outcomes that it has not heard of.
-    "thinking": Kind("random", 10, 0.05, 5.0, workers=3, burn=0.5),
+    "fabolas": Kind("fabolas", 12, 0.01, 1.0, options={"n_initial": 4, "effort": 0.0}),
+    "workers": Kind("fabolas", 16, 0.1, 3.0, workers=3, options={"n_initial": 4, "effort": 1.0}),
+    # Thinks for longer than its trials take: most kills find it overhead, and outcomes that it has not heard of.
+    "overhead": Kind("random", 10, 0.05, 5.0, workers=3, burn=0.5),
 }
 
 
+def run_settings(kind: Kind) -> dict[str, Any]:
+    """The arguments of ``minimize`` that decide what a run suggests."""
+    strategy = Thinking(SPACE, kind.burn) if kind.burn else kind.strategy
+    fixed = {"seed": 7, "overhead": 0.01, "progress": False}
+    return {"strategy": strategy, "workers": kind.workers, **fixed, **kind.options}
+
+
 class Thinking(Random):
-    """Suggests at random after long thought, in which it shares the interpreter's lock as little as Python can."""
+    """Suggests at random after a long computation that gives other threads as little time as Python can."""
 
     def __init__(self, space: fabolas.Space, burn: float) -> None:
         super().__init__(space)
@@ -99,9 +105,9 @@ class JournaledStorage(SqliteStorage):
         super().add_suggestion(suggestion, state, started)
         self._journal.write("asked", id=suggestion.id)
 
-    def add_arrival(self, trial: Trial) -> None:
-        super().add_arrival(trial)
-        self._journal.write("arrived", id=trial.id, status=trial.status, loss=trial.loss)
+    def add_reported(self, trial: Trial) -> None:
+        super().add_reported(trial)
+        self._journal.write("reported", id=trial.id, status=trial.status, loss=trial.loss)
 
     def add_trial(self, trial: Trial) -> None:
         super().add_trial(trial)
@@ -128,12 +134,8 @@ def main(study: str, journal: str, name: str, trials: str) -> None:
         objective,
         SPACE,
         max_trials=int(trials),
-        strategy=Thinking(SPACE, kind.burn) if kind.burn else kind.strategy,
         storage=JournaledStorage(Path(study), notes),
-        workers=kind.workers,
-        progress=False,
-        **SETTINGS,
-        **kind.options,
+        **run_settings(kind),
     )
 
 

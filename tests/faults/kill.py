@@ -1,19 +1,16 @@
-"""Runs killed by SIGKILL at random moments and resumed: ``python -m tests.faults.kill --runs 100``.
+"""Runs that are killed by SIGKILL at random moments and resumed: ``python -m tests.faults.kill --runs 100``.
 
-What is checked after every kill and at the end, by the journal that the run kept on its own (see ``child``):
+Each run keeps a journal of its own (see ``child``). After every kill and at the end these statements are checked:
 
-- the file passes SQLite's integrity check; suggestions are numbered 0, 1, 2, ... without a gap;
-- whatever was committed is in the file, once, with the same number: nothing kept is missing, nothing is twice;
-- whatever is in the file with a loss was really evaluated, once for each time it is there;
-- an evaluation may have finished whose outcome is not in the file: one, at most, for each worker, that finished in
-  the last instant (``INSTANT``) before its process was killed or, in a worker, after that. It is in the file as a
-  suggestion, and lost after the next start. Between the end of an evaluation and its record there is always an
-  instant: here that of the journal's own wait for the disk, of a pipe, and of a turn at the interpreter's lock. How
-  long before a kill the first such evaluation had finished is printed;
-- no more suggestions are under way than there are workers, and one prepared ahead; what no worker had begun with is
-  not lost, but suggested again;
-- with one worker, at the end all suggestions are those of a study in memory that was given the same outcomes and
-  never killed.
+- The file passes SQLite's integrity check, and suggestions are numbered 0, 1, 2, ... without a gap.
+- Every step that was committed is in the file, once and with the same id.
+- Every loss in the file was measured, as often as it is there.
+- At most one finished evaluation per worker is not in the file. It finished less than ``INSTANT`` seconds before the
+  kill: the time for the journal, the pipe and the interpreter's lock. Its suggestion is in the file. It becomes an
+  abandoned trial, or is evaluated again if the file did not have its start yet. The longest such time is printed.
+- Not more suggestions are pending than there are workers, and one that is prepared in advance. A suggestion that no
+  worker had started is suggested again.
+- With one worker, all suggestions equal those of a run in memory that got the same outcomes and was never killed.
 """
 
 import argparse
@@ -28,34 +25,35 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from tests.faults.child import KINDS, SETTINGS, SPACE, Kind
-
 import fabolas
-from fabolas.history import Suggestion
-from fabolas.reader import StudyFile, read
+from fabolas.api import minimize
 from fabolas.storage import MemoryStorage
+from fabolas.storage.reader import StudyFile, read
+from fabolas.trials import Suggestion, Trial
+from tests.faults.child import KINDS, SPACE, Kind, run_settings
+from tests.faults.tally import Tried, attempt
 
 ROOT = Path(__file__).parents[2]
-INSTANT = 0.25  # seconds; a thought of the kind "thinking" takes twice as long
+INSTANT = 0.25  # seconds; a thought of the kind "overhead" takes twice as long
 
 
 @dataclass
 class Case:
-    """One run: its file, its journal, and the kills it has seen.
+    """One run with its file, its journal and its kills.
 
     Attributes:
         directory: Where its files are.
         name: Its kind.
         kills: When it was killed, in seconds since the epoch.
         found: What it was doing then.
-        unheard: Outcomes that the file had then and the study had not heard of.
-        latest: Seconds before a kill, at most, that an evaluation had finished which is not in the file.
+        unheard: How many outcomes were reported but not told to the study then.
+        latest: The longest time in seconds between the end of an evaluation that is not in the file and the kill.
     """
 
     directory: Path
@@ -78,7 +76,7 @@ class Case:
         return self.directory / "journal"
 
     def start(self) -> "subprocess.Popen[str]":
-        """The run in a process of its own, at the moment before it opens the file."""
+        """Start the run in its own process; returns just before it opens the file."""
         files = [str(self.study), str(self.journal)]
         command = [
             sys.executable,
@@ -95,7 +93,7 @@ class Case:
 
 
 def killed_and_resumed(directory: Path, name: str, rng: random.Random, times: int) -> Case:
-    """A run that is killed up to so many times, then left to end, and checked after each."""
+    """Kill a run up to ``times`` times, then let it end; check it each time."""
     case = Case(directory, name)
     for _ in range(times):
         with case.start() as process:
@@ -116,31 +114,34 @@ def killed_and_resumed(directory: Path, name: str, rng: random.Random, times: in
 
 
 def _moment(kind: Kind, rng: random.Random) -> float:
-    """Seconds until the kill: anywhere in the run, and every third time in its first instants."""
+    """Seconds until the kill: anywhere in the run, and every third time just after its start."""
     return rng.uniform(0.0, 0.04 if rng.random() < 1 / 3 else kind.seconds)
 
 
 def check(case: Case) -> str:
-    """All that must hold whenever a process has ended, however it did; returns what it was doing then."""
+    """Check what must hold whenever the process has ended; returns what it was doing then."""
     lines = _journal(case.journal)
     if not case.study.exists():
         assert not lines, "steps were taken without a file"
         return "before there was a file"
-    assert _answer(case.study, "PRAGMA integrity_check") == [("ok",)]
+    intact = _answer(case.study, "PRAGMA integrity_check")
+    assert intact == [("ok",)], f"the file is damaged: {intact}"
     study = read(case.study)
-    assert study.holder is None, "a dead process holds the file"
-    assert [s.id for s in study.suggestions] == list(range(len(study.suggestions)))
+    assert study.lock_owner is None, "a dead process holds the file"
+    ids = [s.id for s in study.suggestions]
+    assert ids == list(range(len(ids))), f"suggestions are numbered {ids}"
     _check_nothing_is_missing(study, lines)
     unkept = _check_nothing_is_invented(study, lines)
     _check_only_the_last_instant_is_lost(case, unkept, lines)
     workers, unheard = case.kind.workers, len(_unheard(case))
-    assert len(study.begun) <= workers
-    assert len(study.pending) + unheard <= workers + (workers > 1)  # one is prepared in advance
+    started, pending = len(study.started_suggestions), len(study.open_suggestions) + unheard
+    assert started <= workers, f"{started} trials were running"
+    assert pending <= workers + (workers > 1), f"{pending} are pending"  # one is prepared in advance
     if unheard:
-        return "thinking, with outcomes that it had not heard of"
-    if not study.pending:
-        return "thinking"
-    if any(_key(s.config, s.fidelity["size"]) in unkept for s in study.pending):
+        return "computing a suggestion, with outcomes that it was not told yet"
+    if not study.open_suggestions:
+        return "computing a suggestion"
+    if any(_key(s.config, s.fidelity["size"]) in unkept for s in study.open_suggestions):
         return "between an evaluation and its record"
     return "evaluating"
 
@@ -148,20 +149,20 @@ def check(case: Case) -> str:
 def _check_nothing_is_missing(study: StudyFile, lines: list[dict[str, Any]]) -> None:
     asked = Counter(line["id"] for line in lines if line["event"] == "asked")
     kept = Counter((line["id"], line["status"], line["loss"]) for line in lines if line["event"] == "kept")
-    arrived = Counter(
-        (line["id"], line["status"], line["loss"]) for line in lines if line["event"] == "arrived"
+    reported = Counter(
+        (line["id"], line["status"], line["loss"]) for line in lines if line["event"] == "reported"
     )
     outcomes = Counter((trial.id, trial.status, trial.loss) for trial in study.trials)
-    assert not [what for what, count in (asked | kept | arrived | outcomes).items() if count > 1], (
+    assert not [what for what, count in (asked | kept | reported | outcomes).items() if count > 1], (
         "something is twice"
     )
     assert asked.keys() <= {s.id for s in study.suggestions}, "a suggestion is missing"
-    missing = (kept | arrived).keys() - outcomes.keys()
+    missing = (kept | reported).keys() - outcomes.keys()
     assert not missing, f"trials are missing: {missing}"
 
 
 def _check_nothing_is_invented(study: StudyFile, lines: list[dict[str, Any]]) -> Counter[str]:
-    """Every loss in the file was measured; returns what was measured and is not in the file, and how often."""
+    """Check that every loss in the file was measured; returns what was measured but is not in the file."""
     finished = [line for line in lines if line["event"] == "finished"]
     measured = Counter((_key(line["config"], line["size"]), line["loss"]) for line in finished)
     complete = Counter(
@@ -169,58 +170,84 @@ def _check_nothing_is_invented(study: StudyFile, lines: list[dict[str, Any]]) ->
     )
     assert complete <= measured, "the file has a loss that was never measured, or more often than it was"
     unkept = Counter({what: count for (what, _), count in (measured - complete).items()})
-    lost = [t.suggestion for t in study.trials if t.status == "lost"]
-    assert unkept <= Counter(_key(s.config, s.fidelity["size"]) for s in (*lost, *study.pending))
+    # Its suggestion is abandoned or, if the file did not have its start yet, open or evaluated again.
+    known = Counter(_key(s.config, s.fidelity["size"]) for s in study.suggestions)
+    assert unkept <= known, f"measured without a suggestion: {unkept - known}"
     return unkept
 
 
 def _check_only_the_last_instant_is_lost(
     case: Case, unkept: Counter[str], lines: list[dict[str, Any]]
 ) -> None:
-    assert unkept.total() <= case.kind.workers * len(case.kills)
-    for line in lines:
-        if line["event"] != "finished" or _key(line["config"], line["size"]) not in unkept:
-            continue
-        # The kill that it is nearest to; after one, a worker is ended when its guard notices.
-        before = min((moment - line["at"] for moment in case.kills), key=abs)
-        assert abs(before) < INSTANT, f"an evaluation that had finished {before:.3f} s before a kill is lost"
-        case.latest = max(case.latest, before)
+    limit = case.kind.workers * len(case.kills)
+    assert unkept.total() <= limit, (
+        f"{unkept.total()} finished evaluations are lost, after {len(case.kills)} kills"
+    )
+    for what, count in unkept.items():
+        finished = [
+            line["at"]
+            for line in lines
+            if line["event"] == "finished" and _key(line["config"], line["size"]) == what
+        ]
+        # The kill that each is nearest to; after one, a worker is ended when its guard notices.
+        nearest = sorted((min((moment - at for moment in case.kills), key=abs) for at in finished), key=abs)
+        for before in nearest[:count]:
+            assert abs(before) < INSTANT, (
+                f"an evaluation that had finished {before:.3f} s before a kill is lost"
+            )
+            case.latest = max(case.latest, before)
 
 
 def _unheard(case: Case) -> list[Any]:
-    """Numbers of the suggestions whose outcomes had arrived and were not heard of."""
-    return _answer(case.study, "SELECT suggestion FROM arrival") if case.study.exists() else []
+    """Ids of the suggestions whose outcomes were reported but not told to the study."""
+    return _answer(case.study, "SELECT suggestion FROM reported") if case.study.exists() else []
 
 
 def check_end(case: Case) -> None:
-    """A finished run is whole, and its suggestions are those of a run that was never killed."""
+    """Check that a finished run is complete, with the suggestions of a run that was never killed."""
     study = read(case.study)
-    assert (len(study.trials), study.pending, _unheard(case)) == (case.kind.trials, (), [])
-    assert {trial.status for trial in study.trials} <= {"complete", "lost"}
+    counts = len(study.trials), len(study.open_suggestions), len(_unheard(case))
+    assert counts == (case.kind.trials, 0, 0), f"trials, open suggestions, unheard outcomes: {counts}"
+    failed = [trial for trial in study.trials if trial.status not in ("complete", "abandoned")]
+    assert not failed, f"failed: {failed}"
     # What no worker had begun with is suggested again, and not lost.
-    assert sum(trial.status == "lost" for trial in study.trials) <= case.kind.workers * len(case.kills)
+    abandoned = sum(trial.status == "abandoned" for trial in study.trials)
+    assert abandoned <= case.kind.workers * len(case.kills), f"{abandoned} are abandoned"
     if case.kind.workers == 1:  # with several the order of outcomes is not the suggestions'
-        assert [s.point.tobytes() for s in study.suggestions] == [
-            s.point.tobytes() for s in _replayed(case, study)
-        ]
-    assert not [p.name for p in case.directory.iterdir() if p.name not in ("study.db", "journal")]
+        points = [s.point.tobytes() for s in study.suggestions]
+        assert points == [s.point.tobytes() for s in _replayed(case, study)], "other suggestions"
+    left = [p.name for p in case.directory.iterdir() if p.name not in ("study.db", "journal")]
+    assert not left, f"files are left: {left}"
 
 
-def _replayed(case: Case, study: StudyFile) -> list[Suggestion]:
-    """What a study in memory suggests when it is told these outcomes, and is reopened where a trial was lost."""
-    storage, asked = MemoryStorage(), []
-    settings = {"strategy": study.strategy, "storage": storage, **SETTINGS, **case.kind.options}
-    memory = fabolas.Study(SPACE, **settings)
-    for trial in study.trials:
-        suggestion = memory.ask()
-        asked.append(suggestion)
-        if trial.status == "complete" and np.array_equal(suggestion.point, trial.suggestion.point):
-            memory.tell(suggestion, trial.loss, cost=trial.cost)
-        else:
-            memory.close()
-            memory = fabolas.Study(SPACE, **settings)
-    memory.close()
-    return asked
+class _ReplayStorage(MemoryStorage):
+    """Keeps abandoned trials as the file has them: their cost depends on the moment of the kill."""
+
+    def __init__(self, study: StudyFile) -> None:
+        super().__init__()
+        self._of_file = {trial.id: trial for trial in study.trials}
+
+    def add_trial(self, trial: Trial) -> None:
+        if trial.status == "abandoned":
+            of_file = self._of_file[trial.id]
+            trial = replace(trial, cost=of_file.cost, elapsed=of_file.elapsed)
+        super().add_trial(trial)
+
+
+def _replayed(case: Case, study: StudyFile) -> tuple[Suggestion, ...]:
+    """The suggestions of a run in memory with the same outcomes, interrupted only where a trial was abandoned."""
+    outcomes = iter(sorted(study.trials, key=lambda trial: trial.id))
+    storage = _ReplayStorage(study)
+
+    def objective(config: dict[str, Any], size: int) -> fabolas.Outcome:
+        trial = next(outcomes)
+        if trial.loss is None:
+            raise KeyboardInterrupt
+        return fabolas.Outcome(trial.loss, cost=trial.cost)
+
+    for _ in range(1 + len(case.kills)):
+        minimize(objective, SPACE, max_trials=case.kind.trials, storage=storage, **run_settings(case.kind))
+    return storage.record.suggestions
 
 
 def _key(config: dict[str, Any], size: float) -> str:
@@ -228,18 +255,38 @@ def _key(config: dict[str, Any], size: float) -> str:
 
 
 def _journal(path: Path) -> list[dict[str, Any]]:
-    """The whole lines; a kill may have cut the last."""
+    """The complete lines; a kill may have cut the last one."""
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def _answer(path: Path, question: str) -> list[Any]:
-    """SQLite's answer from a copy of the file and its log, since to look at these would be to touch them."""
+    """SQLite's answer from a copy of the file and its log, because SQLite would change the originals."""
     with tempfile.TemporaryDirectory() as directory:
         for part in path.parent.glob(f"{path.name}*"):
             shutil.copy(part, directory)
         with closing(sqlite3.connect(Path(directory) / path.name)) as connection:
             return connection.execute(question).fetchall()
+
+
+def run(rng: random.Random, short: bool, count: int | None = None) -> Iterator[Tried]:
+    """Kill runs of each kind by turns; a run that ended before it was killed does not count."""
+    runs, names = count or (1 if short else 100), list(KINDS)
+    killed = 0
+    for _ in range(10 * runs):
+        if killed == runs:
+            return
+        name, seed, cases = names[killed % len(names)], rng.randrange(1 << 32), list[Case]()
+        with tempfile.TemporaryDirectory() as place:
+            tried = attempt(f"kill: {name}", f"seed {seed}", _add_case, cases, Path(place), name, seed)
+        if tried.problem or cases[0].kills:
+            killed += 1
+            yield tried
+
+
+def _add_case(cases: list[Case], directory: Path, name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    cases.append(killed_and_resumed(directory, name, rng, times=rng.randint(1, 4)))
 
 
 def _report(name: str, cases: list[Case]) -> None:
@@ -251,7 +298,7 @@ def _report(name: str, cases: list[Case]) -> None:
     )
     for what, count in found.most_common():
         print(f"  {count} {what}")
-    print(f"  {unheard} outcomes kept that it had not heard of")
+    print(f"  {unheard} outcomes kept that it was not told yet")
     latest = max((case.latest for case in cases), default=0.0)
     print(f"  {1e3 * latest:.0f} ms before a kill, at most, an evaluation had finished that is not kept")
 
@@ -267,12 +314,14 @@ def main(arguments: list[str] | None = None) -> None:
     rng, cases = random.Random(options.seed), list[Case]()
     print(f"seed {options.seed}", flush=True)
     start = time.monotonic()
-    while len(cases) < options.runs:
+    for _ in range(10 * options.runs):  # a run that ends before it is killed does not count
+        if len(cases) == options.runs:
+            break
         name = options.kinds[len(cases) % len(options.kinds)]
         with tempfile.TemporaryDirectory() as directory:
             case = killed_and_resumed(Path(directory), name, rng, times=rng.randint(1, 4))
         if not case.kills:
-            continue  # too quick for us; it does not count
+            continue
         cases.append(case)
         if len(cases) % 10 == 0:
             kills = sum(len(case.kills) for case in cases)

@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from fabolas.storage.reader import read
 from tests.faults.child import KINDS
 from tests.faults.kill import ROOT, Case, check, killed_and_resumed
-
-from fabolas.reader import read
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    [("random", 0), ("random", 1), ("random", 2), ("fabolas", 3), ("workers", 4), ("thinking", 5)],
+    [("random", 0), ("random", 1), ("random", 2), ("fabolas", 3), ("workers", 4), ("overhead", 5)],
 )
 def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
     kind: str, seed: int, tmp_path: Path
@@ -24,7 +24,9 @@ def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
     assert sorted(trial.id for trial in read(case.study).trials) == list(range(KINDS[kind].trials))
 
 
-def test_of_processes_that_start_at_once_on_one_file_one_runs_and_the_others_are_told(tmp_path: Path) -> None:
+def test_of_processes_that_start_on_one_file_at_once_one_runs_and_the_others_are_refused(
+    tmp_path: Path,
+) -> None:
     case = Case(tmp_path, "random")
     command = [sys.executable, "-m", "tests.faults.child", str(case.study), str(case.journal), "random", "20"]
     processes = [

@@ -1,5 +1,7 @@
 """Kernels against bare formulas, scikit-learn's, and the one property that all must have."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,33 +11,42 @@ from sklearn.gaussian_process.kernels import Matern
 from fabolas.gp import priors
 from fabolas.gp.kernels import (
     Amplitude,
-    Drift,
+    Basis,
+    BrownianKernel,
     FiniteRank,
     Kernel,
+    LinearTrend,
     Matern52,
-    Trend,
     between,
-    from_the_smallest,
-    loss_basis,
+    paper_cost_basis,
+    paper_loss_basis,
     power_law_basis,
+    quadratic_time,
 )
-from fabolas.surrogate import Spec
+from tests.helpers.models import surrogate_prior
 
 RNG = np.random.default_rng(0)
-EQ6 = Matern52((0, 0)) * Amplitude() * FiniteRank(2, loss_basis)
+
+
+def of_u(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
+    """A basis as a function of u alone, with sizes from 1/100."""
+    return lambda u: basis(u, 100.0 ** (u - 1.0))
+
+
+EQ6 = Matern52((0, 0)) * Amplitude() * FiniteRank(2, of_u(paper_loss_basis))
 KERNELS: dict[str, Kernel] = {
     "matern": Matern52((0, 0)),
     "matern with a categorical": Matern52((0, 3)),
     "amplitude": Amplitude(),
-    "finite rank loss": FiniteRank(2, loss_basis),
-    "finite rank power law": FiniteRank(2, power_law_basis),
-    "drift": Drift((2,)),
-    "drift from the smallest": Drift((2,), from_the_smallest),
-    "trend": Trend(lambda p: loss_basis(p[:, 2])),
+    "finite rank loss": FiniteRank(2, of_u(paper_loss_basis)),
+    "finite rank power law": FiniteRank(2, of_u(power_law_basis)),
+    "drift": BrownianKernel((2,)),
+    "drift from the smallest": BrownianKernel((2,), quadratic_time),
+    "trend": LinearTrend(lambda p: of_u(paper_loss_basis)(p[:, 2])),
     "equation 6": EQ6,
-    "the loss model": Spec((0, 0), 1).loss_model().kernel,
-    "the cost model": Spec((0, 0), 1).cost_model().kernel,
-    "two fidelities": Spec((0,), 2).loss_model().kernel,
+    "the loss model": surrogate_prior((0, 0)).loss_gp().kernel,
+    "the cost model": surrogate_prior((0, 0)).cost_gp().kernel,
+    "two fidelities": surrogate_prior((0,), 2).loss_gp().kernel,
 }
 
 
@@ -122,7 +133,8 @@ def test_equation_6_is_matern_times_the_quadratic_form() -> None:
     expected = np.empty((4, 3))
     for i, a in enumerate(A):
         for j, b in enumerate(B):
-            quadratic = np.array([1, (1 - a[2]) ** 2]) @ L @ L.T @ np.array([1, (1 - b[2]) ** 2])
+            s, t = 100.0 ** (a[2] - 1), 100.0 ** (b[2] - 1)
+            quadratic = np.array([1, (1 - s) ** 2]) @ L @ L.T @ np.array([1, (1 - t) ** 2])
             matern = Matern([0.4, 0.8], nu=2.5)(a[None, :2], b[None, :2])[0, 0]
             expected[i, j] = np.exp(0.3) * matern * quadratic
     np.testing.assert_allclose(between(EQ6, A, B)(theta)[0], expected, rtol=1e-12)
@@ -140,7 +152,7 @@ def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -
 
 def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
     u = np.array([[0.1], [0.4], [0.4], [1.0]])
-    gram = between(Drift((0,)), u, u)(np.log([[2.0]]))[0]
+    gram = between(BrownianKernel((0,)), u, u)(np.log([[2.0]]))[0]
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 21)  # walk backwards from u = 1
     walks = np.concatenate(
@@ -154,7 +166,7 @@ def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
 
 def test_the_drift_of_the_loss_begins_on_the_smallest_subset_and_gathers_speed() -> None:
     u = np.array([[0.0], [0.3], [0.8], [1.0]])
-    gram = between(Drift((0,), from_the_smallest), u, u)(np.log([[2.0]]))[0]
+    gram = between(BrownianKernel((0,), quadratic_time), u, u)(np.log([[2.0]]))[0]
     np.testing.assert_array_equal(gram[0], 0.0)
     steps = np.diff(np.eye(4), axis=0)  # increments are independent, their variances those of the time passed
     np.testing.assert_allclose(steps @ gram @ steps.T, 2.0 * np.diag(np.diff(u[:, 0] ** 2)), atol=1e-12)
@@ -163,7 +175,10 @@ def test_the_drift_of_the_loss_begins_on_the_smallest_subset_and_gathers_speed()
 def test_losses_alike_on_the_smallest_subset_leave_doubt_at_the_target() -> None:
     # Chance for everybody on few rows: the basis then has S = (1, -1)' (1, -1), and a walk that begins at the
     # target could have no variance at all.
-    kernel, u = Spec((0,), 1, trend=False).loss_model().kernel, np.array([[0.5, 0.0], [0.5, 0.5], [0.5, 1.0]])
+    kernel, u = (
+        surrogate_prior((0,), shared_trend=False).loss_gp().kernel,
+        np.array([[0.5, 0.0], [0.5, 0.5], [0.5, 1.0]]),
+    )
     theta = np.array([[0.0, 0.0, -1.0, -10.0, np.log(0.5)]])  # length, amplitude, L[1, 0], log L[1, 1], log v
     gram = between(kernel, u, u)(theta)[0]
     np.testing.assert_allclose(gram[0], 0.0, atol=1e-8)
@@ -171,3 +186,10 @@ def test_losses_alike_on_the_smallest_subset_leave_doubt_at_the_target() -> None
     k11, k12, k22 = 0.25 + 0.125, 0.5 + 0.125, 1.0 + 0.5
     assert left == pytest.approx(k22 - k12**2 / k11, rel=1e-6)
     assert left > 0.4
+
+
+def test_the_papers_bases_are_functions_of_the_relative_size() -> None:
+    u, s = np.array([0.0, 0.5, 1.0]), np.array([0.01, 0.1, 1.0])
+    np.testing.assert_allclose(paper_loss_basis(u, s), [[1, 0.99**2], [1, 0.81], [1, 0]])  # section 3.1
+    np.testing.assert_allclose(paper_cost_basis(u, s), [[1, 0.01], [1, 0.1], [1, 1]])
+    np.testing.assert_allclose(power_law_basis(u, s), [[1, 1], [1, 0.5], [1, 0]])

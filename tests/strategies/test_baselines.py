@@ -1,16 +1,18 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-import fabolas
 from fabolas import Float, Space, Study
 from fabolas._types import Array
 from fabolas.gp.kernels import between
 from fabolas.strategies import make
-from fabolas.strategies.decide import Rules
+from fabolas.strategies.acquire import AcquisitionConfig
+from fabolas.strategies.model_based import ModelBased
 from fabolas.strategies.mtbo import Mtbo, one_hot, tasks
-from fabolas.surrogate import Spec
+from tests.helpers.marks import slow
+from tests.helpers.problems import bowl_loss
 
 NUMERIC = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SPACE = Space(NUMERIC, {"size": (64, 16384)})
@@ -26,7 +28,7 @@ def drive(
         for _ in range(trials):
             s = study.ask()
             x, u = s.point[: space.dim], s.point[space.dim :]
-            loss = 0.05 + float(np.sum((x - 0.3) ** 2)) + 0.1 * float(np.sum((1 - u) ** 2))
+            loss = bowl_loss(s.point, 0.3, space.dim)
             study.tell(s, loss, cost=cost or float(np.exp(np.sum(u - 1) * np.log(256) + x[0])))
             asked.append(s.point)
     return np.array(asked)
@@ -39,7 +41,7 @@ def test_ei_and_es_only_train_on_all_the_data(strategy: str, space: Space) -> No
     np.testing.assert_array_equal(points[:, 2:], 1.0)
 
 
-@pytest.mark.parametrize("strategy", ["ei", "es", "mtbo"])
+@pytest.mark.parametrize("strategy", slow("mtbo", "ei", "es"))
 def test_they_come_near_the_optimum_of_a_bowl(strategy: str) -> None:
     last = [drive(SPACE, strategy, 18, seed=seed)[-6:, :2] for seed in range(5)]
     nearest = [np.sum((x - 0.3) ** 2, axis=1).min() for x in last]
@@ -48,27 +50,26 @@ def test_they_come_near_the_optimum_of_a_bowl(strategy: str) -> None:
     assert np.median(nearest) < 0.0032
 
 
-@pytest.mark.parametrize("maximizer", ["candidates", "direct", "cma"])
-def test_mtbo_only_trains_on_its_tasks_whatever_seeks_the_maximum(maximizer: str) -> None:
-    points = drive(SPACE, "mtbo", 8, auxiliary=(1 / 4, 1 / 32), maximizer=maximizer)
-    sizes = SPACE.fidelity_value(points[:, 2:])[:, 0]
+def test_mtbo_only_trains_on_its_tasks() -> None:
+    points = drive(SPACE, "mtbo", 12, auxiliary=(1 / 4, 1 / 32))
+    sizes = SPACE.fidelity_values(points[:, 2:])[:, 0]
     assert set(sizes) <= {512.0, 4096.0, 16384.0}
 
 
 def test_mtbo_begins_on_the_smallest_task_and_spends_nothing_blindly_at_the_target() -> None:
     points = drive(SPACE, "mtbo", 6, auxiliary=(1 / 4, 1 / 32))
-    sizes = SPACE.fidelity_value(points[:, 2:])[:, 0]
+    sizes = SPACE.fidelity_values(points[:, 2:])[:, 0]
     assert sizes.tolist() == [512.0] * 3 + [4096.0] * 3
     np.testing.assert_array_equal(points[:3, :2], points[3:6, :2])
 
 
 def test_mtbo_trains_on_the_cheap_task_as_well_as_at_the_target() -> None:
-    sizes = SPACE.fidelity_value(drive(SPACE, "mtbo", 25)[:, 2:])[4:, 0]
+    sizes = SPACE.fidelity_values(drive(SPACE, "mtbo", 25)[:, 2:])[4:, 0]
     assert set(sizes) == {4096.0, 16384.0}
 
 
 def test_a_task_has_every_fidelity_at_its_fraction_but_none_below_its_low_end() -> None:
-    sizes = TWO.fidelity_value(tasks(TWO, (1 / 4, 1 / 32)))
+    sizes = TWO.fidelity_values(tasks(TWO, (1 / 4, 1 / 32)))
     np.testing.assert_allclose(sizes, [[16384, 20], [4096, 5], [512, 2]], rtol=1e-12)
 
 
@@ -82,9 +83,8 @@ def test_tasks_that_the_range_makes_equal_are_one_and_without_a_fidelity_there_i
 def test_the_task_kernel_is_the_cholesky_factor_times_its_transpose_times_matern() -> None:
     strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
     assert isinstance(strategy, Mtbo)
-    spec = strategy.spec
-    bare = Spec(spec.choices, 1, loss=spec.loss, rank=3, drift=False, trend=False, mixing=spec.mixing)
-    kernel = bare.loss_model().kernel
+    prior = strategy._fitter.prior
+    kernel = replace(prior, spec=replace(prior.spec, shared_trend=False)).loss_gp().kernel
     length, amplitude = np.log([0.4, 0.7]), np.log(1.7)
     L = np.array([[1.0, 0, 0], [0.8, 0.5, 0], [-0.3, 0.2, 0.9]])
     mixed = [L[1, 0], np.log(L[1, 1]), L[2, 0], L[2, 1], np.log(L[2, 2])]
@@ -102,7 +102,7 @@ def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_c
     strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
     assert isinstance(strategy, Mtbo)
     rng = np.random.default_rng(0)
-    model = strategy.spec.loss_model()
+    model = strategy._fitter.prior.loss_gp()
     theta = np.column_stack([prior.sample(rng, 4000) for prior in model.priors])
     theta = theta[:, :-1]  # the noise's
     one = np.concatenate([np.full((3, 2), 0.5), strategy.tasks], axis=1)
@@ -117,35 +117,25 @@ def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_c
 
 def test_one_hot_names_the_nearest_level() -> None:
     basis = one_hot(np.array([1.0, 0.75, 0.0]))
-    np.testing.assert_array_equal(basis(np.array([0.0, 1.0, 0.75, 0.74])), np.eye(3)[[2, 0, 1, 1]])
+    np.testing.assert_array_equal(
+        basis(np.array([0.0, 1.0, 0.75, 0.74]), np.ones(4)), np.eye(3)[[2, 0, 1, 1]]
+    )
 
 
 def test_information_is_divided_by_time_or_by_cost_or_by_nothing() -> None:
     seconds = np.array([1.0, 3.0])
-    assert Rules(price="time").divisor(seconds, 0.5).tolist() == [1.5, 3.5]
-    assert Rules(price="cost").divisor(seconds, 0.5).tolist() == [1.0, 3.0]
-    assert Rules(price="none").divisor(seconds, 0.5).tolist() == [1.0, 1.0]
+    assert AcquisitionConfig().divisor(seconds, 0.5).tolist() == [1.5, 3.5]
+    assert AcquisitionConfig(divide_by_cost=False).divisor(seconds, 0.5).tolist() == [1.0, 1.0]
+    with Study(SPACE, seed=0, overhead=0.5) as study:
+        study.tell(study.ask(), 0.3, cost=2.0)
+        with_overhead, without = make("fabolas", SPACE), make("mtbo", SPACE)
+        assert isinstance(with_overhead, ModelBased)
+        assert isinstance(without, ModelBased)
+        assert with_overhead._added_seconds(study.history) == pytest.approx(0.5 + 0.02 * 2.5)
+        assert without._added_seconds(study.history) == 0.0
 
 
 @pytest.mark.parametrize("auxiliary", [(), (0.0,), (1.0,), (0.25, -1.0)])
 def test_auxiliary_sizes_that_are_no_fractions_are_refused(auxiliary: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"auxiliary: expected fractions of the target between 0 and 1"):
         make("mtbo", SPACE, auxiliary=auxiliary)
-
-
-def test_a_result_without_a_recommendation_says_so() -> None:
-    result = fabolas.minimize(
-        lambda config, size: config["x"],
-        NUMERIC,
-        {"size": (1, 81)},
-        strategy="hyperband",
-        max_trials=3,
-        progress=False,
-        seed=0,
-    )
-    assert result.incumbent is None
-    assert str(result).startswith("nothing to recommend yet: 3 trials")
-    with pytest.raises(
-        RuntimeError, match="after 3 trials the strategy has none to recommend for the target"
-    ):
-        _ = result.best_config

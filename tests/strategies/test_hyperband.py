@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Space, Study, Suggestion
-from fabolas.history import History, Trial
 from fabolas.strategies.hyperband import Hyperband
+from fabolas.trials import History, Trial
 
 SPACE = Space({"x": Float(0.0, 1.0)}, {"size": (1, 81)})
 NINE = Space({"x": Float(0.0, 1.0)}, {"size": (1, 9)})
@@ -30,7 +30,7 @@ def test_brackets_are_those_of_li_et_al_for_eighty_one_and_three() -> None:
     ]
     hyperband = Hyperband(SPACE)
     for bracket, rungs in enumerate(table):
-        assert [(r.count, 81 // 3**r.halvings) for r in hyperband.rungs(bracket)] == rungs
+        assert [(r.count, 81 // 3**r.n_reductions) for r in hyperband.rungs(bracket)] == rungs
     assert hyperband.rungs(5) == hyperband.rungs(0)
 
 
@@ -38,7 +38,9 @@ def test_brackets_are_those_of_li_et_al_for_eighty_one_and_three() -> None:
     ("low", "high", "eta", "s_max"),
     [(1, 81, 3, 4), (1, 80, 3, 3), (1, 1000, 10, 3), (64, 16384, 3, 5), (9, 10, 3, 0)],
 )
-def test_there_are_as_many_halvings_as_the_range_allows(low: int, high: int, eta: float, s_max: int) -> None:
+def test_there_are_as_many_n_reductions_as_the_range_allows(
+    low: int, high: int, eta: float, s_max: int
+) -> None:
     assert Hyperband(Space({"x": [0, 1]}, {"size": (low, high)}), eta=eta).s_max == s_max
 
 

@@ -1,0 +1,110 @@
+"""A watched file is read when it has changed, and is never written to."""
+
+from pathlib import Path
+
+import pytest
+
+import fabolas
+from fabolas.dashboard.comparison import compute
+from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
+from fabolas.plots import CannotDraw
+from tests.helpers.problems import SIZE, SPACE, evaluate
+from tests.helpers.study_files import write_empty_study, write_study
+
+
+def test_each_part_is_computed_once_until_the_file_changes(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
+        evaluate(study, study.ask())
+        watched = WatchedStudy(tmp_path / "run.db")
+        computed: list[int] = []
+
+        def compute_part() -> str:
+            computed.append(len(watched.study().trials))
+            return "{}"
+
+        for _ in range(3):
+            watched.part("name", compute_part)
+        assert computed == [1]
+        evaluate(study, study.ask())
+        for _ in range(3):
+            watched.part("name", compute_part)
+        assert computed == [1, 2]
+
+
+def test_the_version_changes_when_a_run_starts_and_when_it_ends(tmp_path: Path) -> None:
+    watched = WatchedStudy(tmp_path / "run.db")
+    versions = [watched.version()]
+    with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
+        versions.append(watched.version())
+        assert watched.running
+        evaluate(study, study.ask())
+        versions.append(watched.version())
+    versions.append(watched.version())
+    assert not watched.running
+    assert len(set(versions)) == 4
+    assert watched.version() == versions[-1]
+
+
+def test_what_runs_now_goes_on_while_the_file_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
+        study.ask()
+        watched = WatchedStudy(tmp_path / "run.db")
+        first = watched.overview()
+        started = watched.study().file.started[0]
+        monkeypatch.setattr("fabolas.dashboard.watched.time.time", lambda: started + 100.0)
+        later = watched.overview()
+    assert later.answer is first.answer
+    assert later.state.trials[0].seconds == pytest.approx(100.0)
+
+
+def test_nothing_is_written_beside_the_file(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "run.db", 5)
+    before = {each.name: each.stat().st_mtime_ns for each in tmp_path.iterdir()}
+    watched = WatchedStudy(path)
+    watched.overview(), watched.figure("history"), watched.trials()
+    WatchedDirectory(tmp_path).comparison()
+    assert {each.name: each.stat().st_mtime_ns for each in tmp_path.iterdir()} == before
+
+
+def test_the_pause_between_updates_is_25_times_their_work(tmp_path: Path) -> None:
+    watched = WatchedStudy(write_study(tmp_path / "run.db", 3))
+    assert watched.interval() == 1.0
+    watched._busy = 0.2
+    assert watched.interval() == pytest.approx(5.0)
+
+
+def test_a_directory_lists_databases_and_says_which_are_no_studies(tmp_path: Path) -> None:
+    write_study(tmp_path / "b.db", 3)
+    write_study(tmp_path / "a.db", 3)
+    (tmp_path / "notes.txt").write_text("no study")
+    (tmp_path / "folder").mkdir()
+    watched = WatchedDirectory(tmp_path)
+    before = watched.version()
+    assert list(watched.studies()) == ["a.db", "b.db"]
+    (tmp_path / "broken.db").write_bytes((tmp_path / "a.db").read_bytes()[:3000])
+    assert watched.version() != before
+    loaded = watched.loaded()
+    assert isinstance(loaded["broken.db"], str)
+    assert not isinstance(loaded["a.db"], str)
+
+
+def test_the_comparison_has_the_answers_of_each_study(tmp_path: Path) -> None:
+    studies = {
+        name: fabolas.load(write_study(tmp_path / f"{name}.db", 8, seed=seed))
+        for name, seed in (("first", 1), ("second", 2))
+    }
+    record = compute({**studies, "empty": fabolas.load(write_empty_study(tmp_path / "empty.db"))})
+    assert [line.name for line in record.lines] == ["first", "second"]
+    for line in record.lines:
+        answers = studies[line.name].trajectory
+        assert line.time[:-1].tolist() == [when for when, _ in answers]
+        assert line.loss[:-1].tolist() == [each.loss for _, each in answers]
+        assert line.time[-1] == studies[line.name].elapsed  # the last answer holds until the end
+        assert line.verified == answers[-1][1].verified
+
+
+def test_without_an_answer_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    with pytest.raises(CannotDraw, match="No study has an answer yet"):
+        compute({"empty": fabolas.load(write_empty_study(tmp_path / "empty.db"))})

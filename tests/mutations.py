@@ -1,0 +1,150 @@
+"""Does a test notice when a part of the method is switched off? ``make mutations``, or ``python -m tests.mutations``.
+
+Each mutation changes one place of a copy of the sources. Then the tests that should notice it run with the copy, and
+at least one of them must fail. Add a mutation here when you add a part whose effect is easy to lose.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A change of the sources, and the tests that should notice it."""
+
+    what: str
+    file: str  # below src/fabolas
+    old: str
+    new: str
+    tests: str  # below tests
+
+
+MUTATIONS = (
+    Mutation(
+        "a quick decision keeps one further point, not six",
+        "strategies/acquire.py",
+        "BATCH_SIZE = 6",
+        "BATCH_SIZE = 1",
+        "strategies/test_decisions.py",
+    ),
+    Mutation(
+        "the best candidates are not refined",
+        "strategies/effort.py",
+        "n_refined=interpolate(2, 24)",
+        "n_refined=0",
+        "strategies/test_acquire.py",
+    ),
+    Mutation(
+        "the maximiser returns the best of its start",
+        "strategies/acquire.py",
+        "    return config.maximizer(\n        value, start,",
+        "    return start[int(np.argmax(value(start)))]\n    return config.maximizer(\n        value, start,",
+        "strategies/test_acquire.py",
+    ),
+    Mutation(
+        "expected improvement is not climbed",
+        "strategies/acquire.py",
+        "higher = snap(_climb(value, found.point, domain)[None])",
+        "higher = x",
+        "strategies/test_acquire.py",
+    ),
+    Mutation(
+        "the knowledge gradient does not compare the candidate itself",
+        "acquisition/knowledge_gradient.py",
+        "[shared_mean, self._own_mean[:, None]]",
+        "[shared_mean, self._own_mean[:, None] + 1e6]",
+        "acquisition/test_knowledge_gradient.py",
+    ),
+    Mutation(
+        "a batch by the knowledge gradient ignores pending outcomes",
+        "acquisition/knowledge_gradient.py",
+        "            cross -= influence[:, :, None] * column[:, None, :]\n",
+        "            pass\n",
+        "acquisition/test_knowledge_gradient.py",
+    ),
+    Mutation(
+        "many workers do not limit overhead",
+        "strategies/fabolas.py",
+        "MAX_BUSY_SHARE = 0.5",
+        "MAX_BUSY_SHARE = 50.0",
+        "strategies/test_decisions.py",
+    ),
+    Mutation(
+        "the last evaluations of a budget are no exception",
+        "strategies/fabolas.py",
+        "remaining <= N_LAST_EVALUATIONS * next_cost",
+        "remaining < 0.0",
+        "strategies/test_decisions.py",
+    ),
+    Mutation(
+        "the pool has no neighbours of good configurations",
+        "strategies/acquire.py",
+        "np.concatenate([known, minima, *near])",
+        "np.concatenate([known, minima])",
+        "strategies/test_acquire.py",
+    ),
+    Mutation(
+        "fabolas decides at random",
+        "strategies/fabolas.py",
+        "        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)\n",
+        "        self._decide(history, pending, remaining, at_target, rng)\n"
+        "        D = self.space.dim + self.space.n_fidelities\n"
+        '        return Proposal(self.space.snap(rng.random((1, D)))[0], "information")\n',
+        "strategies/test_fabolas.py -k near",
+    ),
+    Mutation(
+        "fabolas makes its initial design only",
+        "strategies/fabolas.py",
+        "        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)\n",
+        '        return Proposal(self._design[len(history) % self.n_initial], "information")\n',
+        "strategies/test_fabolas.py -k near",
+    ),
+    Mutation(
+        "fabolas2017 makes its initial design only",
+        "strategies/fabolas2017.py",
+        "        candidate = maximize_information(context, pool, rng)\n",
+        '        return Proposal(self._draw_design(1, rng)[0], "information")\n',
+        "strategies/test_fabolas2017.py -k near",
+    ),
+)
+
+
+def is_noticed(mutation: Mutation) -> bool:
+    """Whether the tests fail with the mutated sources; raises if the mutation has no place, or no test runs."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(shutil.copytree(ROOT / "src", Path(directory) / "src"))
+        file = source / "fabolas" / mutation.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutation.old) != 1:
+            raise ValueError(f"{mutation.what}: {mutation.file} must hold once: {mutation.old!r}")
+        file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+        path, *options = mutation.tests.split()
+        command = [sys.executable, "-m", "pytest", "-q", "-x", str(ROOT / "tests" / path), *options]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(source), str(ROOT)])}
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+    if ended.returncode not in (0, 1):
+        raise RuntimeError(f"{mutation.what}: the tests did not run:\n{ended.stdout}{ended.stderr}")
+    return ended.returncode == 1
+
+
+def main() -> None:
+    """Print a line for each mutation; exit with 1 if one is not noticed."""
+    missed = 0
+    for mutation in MUTATIONS:
+        noticed = is_noticed(mutation)
+        missed += not noticed
+        print(f"{'noticed' if noticed else 'MISSED '}  {mutation.what}", flush=True)
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    main()

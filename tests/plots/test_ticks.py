@@ -1,0 +1,187 @@
+"""Ticks and numbers that people can read."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabolas import Categorical, Float, Integer, Space
+from fabolas.plots.drawing import Axis
+from fabolas.plots.labels import short_name
+from fabolas.plots.layout import note_lines, room_for, ticks_with_room
+from fabolas.plots.parameter_axis import parameter_axis
+from fabolas.plots.ticks import (
+    linear_values,
+    log_ticks,
+    number,
+    padded,
+    percent,
+    percent_axis,
+    row_axis,
+    seconds,
+    suits_log,
+    time_axis,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1250, "1,250"),
+        (0.125, "0.125"),
+        (1e-5, "10⁻⁵"),
+        (3.2e-5, "3.2×10⁻⁵"),
+        (2.5e8, "2.5×10⁸"),
+        (-0.5, "−0.5"),
+        (0.0, "0"),
+        (20_000.0, "20,000"),
+    ],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0 s"),
+        (0.45, "450 ms"),
+        (1.0, "1 s"),
+        (12.34, "12.3 s"),
+        (90.0, "1.5 min"),
+        (7200.0, "2 h"),
+        (2e5, "2.31 d"),
+    ],
+)
+def test_seconds(value, text):
+    assert seconds(value) == text
+
+
+@given(st.floats(1e-12, 1e12), st.floats(1.001, 1e15))
+def test_ticks_of_a_logarithmic_axis_are_few_and_within_it(low, ratio):
+    high = low * ratio
+    ticks = log_ticks(low, high)
+    values = [value for value, _ in ticks]
+    assert 1 <= len(ticks) <= 12
+    assert len({text for _, text in ticks}) == len(ticks) or ratio < 1.01
+    assert all(low * (1 - 1e-6) <= value <= high * (1 + 1e-6) for value in values)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_of_a_linear_axis_are_few_and_within_it(low, width):
+    width = max(width, 1e-6 * abs(low))
+    values = linear_values(low, low + width)
+    assert len(values) <= 7
+    assert all(low - 1e-6 * width <= value <= low + width * (1 + 1e-6) for value in values)
+
+
+@given(st.floats(1e-5, 1e6), st.floats(1.5, 1e6), st.booleans(), st.booleans())
+def test_ticks_of_time_are_few(low, ratio, log, few):
+    axis = time_axis("time", low if log else 0.0, low * ratio, log=log, few=few)
+    assert axis.ticks is not None
+    assert 1 <= len(axis.ticks) <= 16
+    assert all(0 <= value <= low * ratio * (1 + 1e-6) for value, _ in axis.ticks)
+
+
+class TestRange:
+    def test_has_a_margin(self):
+        assert padded(np.array([1.0, 3.0]), log=False, share=0.1) == pytest.approx((0.8, 3.2))
+        low, high = padded(np.array([1.0, 100.0]), log=True, share=0.1)
+        assert (low, high) == pytest.approx((100**-0.1, 100**1.1))
+
+    def test_of_equal_or_no_values_is_not_empty(self):
+        for values in (np.array([2.0, 2.0]), np.array([0.0]), np.array([]), np.array([np.nan])):
+            for log in (False, True):
+                low, high = padded(values, log=log)
+                assert low < high
+
+    def test_a_logarithm_needs_positive_values_that_differ(self):
+        assert suits_log(np.array([0.01, 1.0]))
+        assert not suits_log(np.array([0.5, 1.0]))
+        assert not suits_log(np.array([-1.0, 100.0]))
+        assert not suits_log(np.array([]))
+
+
+def test_percentages():
+    assert percent(0.954) == "95\u00a0%"
+    assert percent(0.0) == "0\u00a0%"
+    assert percent(0.004) == "<\u00a01\u00a0%"  # something, not nothing
+    assert percent(0.006) == "1\u00a0%"
+    assert percent_axis("share", 0.4).ticks == (
+        (0.0, "0\u00a0%"),
+        (0.1, "10\u00a0%"),
+        (0.2, "20\u00a0%"),
+        (0.3, "30\u00a0%"),
+        (0.4, "40\u00a0%"),
+    )
+
+
+def test_rows_are_named_from_top_to_bottom():
+    places, axis = row_axis("size", ("a", "b", "c"))
+    assert places.tolist() == [2.0, 1.0, 0.0]
+    assert axis.ticks == ((2.0, "a"), (1.0, "b"), (0.0, "c"))
+
+
+def test_a_note_is_wrapped_to_the_width():
+    note = "249 of 299 trials are shown: the best, and an even sample of all the others."
+    assert note_lines(note, narrow=False) == [note]
+    assert all(len(line) <= 46 for line in note_lines(note, narrow=True))
+    assert " ".join(note_lines(note, narrow=True)) == note
+    assert note_lines("", narrow=True) == []
+
+
+class TestRoom:
+    def test_even_ticks_stay_even(self):
+        axis = Axis(range=(0.0, 10.0), ticks=tuple((float(i), "1,000,000") for i in range(11)))
+        shown = ticks_with_room(axis, 300.0)
+        assert shown is not None
+        assert [value for value, _ in shown] == [0.0, 3.0, 6.0, 9.0]
+
+    def test_labels_that_would_overlap_are_left_out_but_not_the_ends(self):
+        ticks = tuple((float(2**i), "1,000,000") for i in range(11))
+        shown = ticks_with_room(Axis(log=True, range=(1.0, 1024.0), ticks=ticks), 300.0)
+        assert shown is not None
+        values = [value for value, _ in shown]
+        assert values[0] == 1.0
+        assert values[-1] == 1024.0
+        assert all(b / a >= 4 for a, b in pairwise(values))
+        assert len(values) >= 3
+
+    def test_with_room_all_stay(self):
+        axis = Axis(log=True, range=(1.0, 1000.0), ticks=((1.0, "1"), (10.0, "10"), (1000.0, "1,000")))
+        assert ticks_with_room(axis, 800.0) == axis.ticks
+
+
+class TestParameterAxis:
+    def test_ticks_are_at_the_coordinates_of_their_values(self):
+        space = Space({"C": Float(1e-3, 1e3, log=True), "depth": Integer(2, 12)})
+        for name, text, value in (("C", "10", 10.0), ("depth", "6", 6)):
+            ticks = {label: x for x, label in parameter_axis(space, name, 20).ticks}
+            assert ticks[text] == pytest.approx(space.axis(name).coordinate(value))
+
+    def test_ticks_of_whole_numbers_are_whole(self):
+        for high in (3, 5, 7, 12, 100):
+            space = Space({"n": Integer(1, high)})
+            for x, text in parameter_axis(space, "n", 20).ticks:
+                assert number(space.axis("n").value(x)) == text
+
+    def test_choices_have_a_place_each(self):
+        space = Space({"a": Categorical(["x", None, 3.5, True])})
+        axis = parameter_axis(space, "a", 20)
+        assert axis.labels == ("x", "None", "3.5", "True")
+        assert not axis.ordered
+
+
+def test_of_a_long_name_the_end_and_a_little_of_the_start_are_kept():
+    assert short_name("n_estimators") == "n_estimators"
+    assert short_name("a" * 24) == "a" * 24
+    assert short_name("preprocessing__classifier__learning_rate") == "preproc…r__learning_rate"
+    assert len(short_name("x" * 100, 32)) == 32
+
+
+def test_rows_with_long_names_have_a_wider_margin():
+    assert room_for(["C"], 64) == 64
+    assert room_for([], 64) == 64
+    assert room_for(["C", "a" * 24], 64) > 7 * 24

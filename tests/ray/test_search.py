@@ -1,0 +1,198 @@
+"""FabolasSearch by itself, and in a real local Ray Tune with a worker that is killed."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabolas
+
+tune = pytest.importorskip("ray.tune", reason="Ray Tune needs pandas and pyarrow: ray[tune]")
+
+SPACE = {"x": tune.uniform(0.0, 1.0), "kind": tune.choice(["a", "b"]), "data": "constant"}
+FIDELITIES = {"rows": (100, 10_000)}
+
+
+def search_for(**options: Any) -> Any:
+    from fabolas.ray import FabolasSearch
+
+    return FabolasSearch(FIDELITIES, space=SPACE, metric="loss", mode="min", **{"seed": 0, **options})
+
+
+def loss_of(config: dict[str, Any]) -> float:
+    return float((config["x"] - 0.3) ** 2 + 0.1 * (config["kind"] == "b") + 1 / config["rows"] ** 0.5)
+
+
+def complete(search: Any, n: int, start: int = 0) -> list[dict[str, Any]]:
+    configs = []
+    for i in range(start, start + n):
+        config = search.suggest(f"t{i}")
+        search.on_trial_complete(f"t{i}", {"loss": loss_of(config), "time_total_s": config["rows"] / 1000})
+        configs.append(config)
+    return configs
+
+
+def test_parameters_of_tune_become_parameters_of_ours() -> None:
+    from fabolas.ray.domains import split_param_space
+
+    given = {
+        "a": tune.uniform(-1.0, 2.0),
+        "b": tune.loguniform(1e-3, 10.0),
+        "c": tune.quniform(0.1, 0.5, 0.1),
+        "d": tune.randint(1, 10),
+        "e": tune.lograndint(1, 101),
+        "f": tune.qrandint(0, 12, 4),
+        "g": tune.choice(["x", 3, None]),
+        "h": fabolas.Ordinal([1, 10, 100]),
+        "i": [1, 2],
+    }
+    searched, constants = split_param_space(given)
+    assert searched == {
+        "a": fabolas.Float(-1.0, 2.0),
+        "b": fabolas.Float(1e-3, 10.0, log=True),
+        "c": fabolas.Ordinal((0.1, 0.2, 0.3, 0.4, 0.5)),
+        "d": fabolas.Integer(1, 9),
+        "e": fabolas.Integer(1, 100, log=True),
+        "f": fabolas.Ordinal((0, 4, 8, 12)),
+        "g": fabolas.Categorical(("x", 3, None)),
+        "h": fabolas.Ordinal((1, 10, 100)),
+    }
+    assert constants == {"i": [1, 2]}  # a list is a constant in Tune
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [tune.randn(), tune.grid_search([1, 2]), {"deep": tune.uniform(0, 1)}, tune.quniform(0, 1, 1e-5)],
+)
+def test_what_has_no_equivalent_is_refused_by_name(domain: Any) -> None:
+    from fabolas.ray.domains import split_param_space
+
+    with pytest.raises(TypeError, match="the parameter 'x' expected"):
+        split_param_space({"x": domain})
+
+
+def test_the_config_has_the_fidelity_and_the_record_has_the_cost() -> None:
+    search = search_for()
+    configs = complete(search, 14)
+    assert all(100 <= config["rows"] <= 10_000 and config["data"] == "constant" for config in configs)
+    trials = search.study.trials
+    assert [t.cost for t in trials] == [config["rows"] / 1000 for config in configs]
+    assert [t.loss for t in trials] == [loss_of(config) for config in configs]
+    assert search.incumbent().config["kind"] == "a"
+
+
+def test_errors_and_results_without_the_metric_fail() -> None:
+    search = search_for()
+    for i in range(4):
+        search.suggest(f"t{i}")
+    search.on_trial_complete("t0", error=True)
+    search.on_trial_complete("t1", {"loss": float("nan"), "time_total_s": 2.0})
+    search.on_trial_complete("t2", {"time_total_s": 2.0})
+    search.on_trial_complete("t3", {"loss": 0.1, "cost": 7.0, "time_total_s": 2.0})
+    search.on_trial_complete("unknown", {"loss": 0.0})
+    trials = search.study.trials
+    assert [t.status for t in trials] == ["failed", "failed", "failed", "complete"]
+    assert [t.cost for t in trials] == [0.0, 2.0, 2.0, 7.0]
+
+
+def test_maximising_takes_the_largest() -> None:
+    search = search_for(effort=0.0)
+    search._mode = "max"
+    search._study = None
+    search._open()
+    for i in range(20):
+        config = search.suggest(f"t{i}")
+        search.on_trial_complete(f"t{i}", {"loss": -loss_of(config), "time_total_s": config["rows"] / 1000})
+    assert abs(search.incumbent().config["x"] - 0.3) < 0.2
+
+
+def test_a_restored_search_goes_on_as_the_saved_one(tmp_path: Path) -> None:
+    search = search_for(effort=0.0)
+    complete(search, 12)
+    search.suggest("running")
+    file = str(tmp_path / "searcher-state.pkl")
+    search.save(file)
+    other = search_for(effort=0.0, seed=99)
+    other.restore(file)
+    for each in (search, other):
+        each.on_trial_complete("running", {"loss": 0.5, "time_total_s": 1.0})
+    assert len(other.study.trials) == 13
+    assert other.suggest("next") == search.suggest("next")
+
+
+def test_points_to_evaluate_come_first() -> None:
+    first = [{"x": 0.25, "kind": "a"}, {"x": 0.5, "kind": "b", "rows": 10_000}]
+    search = search_for(points_to_evaluate=first)
+    one, two = search.suggest("t0"), search.suggest("t1")
+    assert (one["x"], one["kind"]) == (0.25, "a")
+    assert one["rows"] < 1_000
+    assert (two["x"], two["rows"]) == (0.5, 10_000)
+
+
+def test_a_fidelity_with_reports_is_refused() -> None:
+    from fabolas.ray import FabolasSearch
+
+    with pytest.raises(
+        ValueError, match="FabolasSearch expected fidelities without reports, got 'epochs' with"
+    ):
+        FabolasSearch({"epochs": fabolas.Fidelity(1, 27, reports=True)})
+
+
+def test_a_search_without_metric_says_what_it_needs() -> None:
+    from fabolas.ray import FabolasSearch
+
+    search = FabolasSearch(FIDELITIES)
+    with pytest.raises(RuntimeError, match="expected metric and mode and param_space, got none"):
+        search.suggest("t0")
+    assert search.set_search_properties("loss", "min", dict(SPACE))
+    assert 0 <= search.suggest("t0")["x"] <= 1
+
+
+@pytest.fixture
+def local_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    monkeypatch.setenv("RAY_AIR_NEW_OUTPUT", "0")
+    import ray
+
+    if ray.is_initialized():
+        pytest.skip("another test of this process uses Ray")
+    found = {"env_vars": {"PYTHONPATH": os.pathsep.join(sys.path)}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=found)
+    yield
+    ray.shutdown()
+
+
+def trainable(config: dict[str, Any]) -> None:
+    killed = Path(config["directory"]) / "killed"
+    if config["kind"] == "b" and not killed.exists():
+        killed.touch()
+        os.kill(os.getpid(), signal.SIGKILL)  # as the kernel does when memory runs out
+    tune.report({"loss": loss_of(config)})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of Ray Tune itself
+def test_tune_runs_the_search_and_survives_a_killed_worker(local_ray: None, tmp_path: Path) -> None:
+    from fabolas.ray import FabolasSearch
+
+    search = FabolasSearch(FIDELITIES, seed=0)
+    tuner = tune.Tuner(
+        trainable,
+        param_space={**SPACE, "directory": str(tmp_path)},
+        tune_config=tune.TuneConfig(
+            metric="loss", mode="min", search_alg=search, num_samples=12, max_concurrent_trials=2
+        ),
+        run_config=tune.RunConfig(name="run", storage_path=str(tmp_path / "results"), verbose=0),
+    )
+    results = tuner.fit()
+    assert len(results) == 12
+    trials = search.study.trials
+    assert sorted(t.status for t in trials) == ["complete"] * 11 + ["failed"]
+    assert all(t.cost > 0 for t in trials if t.status == "complete")
+    assert search.incumbent() is not None
+    states = list((tmp_path / "results" / "run").glob("search*-state*"))
+    assert states  # Tune has called `save`

@@ -1,0 +1,109 @@
+"""The answer in sentences says what the study knows, and no more."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fabolas
+from fabolas.report.answer import Answer, count, duration, percent, plus_minus
+from fabolas.strategies.random import Random
+from tests.helpers.problems import SIZE, SPACE, evaluate
+from tests.helpers.study_files import write_empty_study, write_failed_study, write_study
+
+
+def answer_of(path: Path) -> Answer:
+    return Answer.of(fabolas.load(path))
+
+
+@pytest.mark.parametrize(
+    ("value", "std", "text"),
+    [
+        (0.0234567, 0.00123, "0.0235 ± 0.0012"),
+        (0.022349, 0.000014, "0.02235 ± 0.00001"),
+        (0.5, 0.25, "0.50 ± 0.25"),
+        (123.456, 12.3, "123 ± 12"),
+        (0.25, 0.0, "0.25"),
+        (-0.93128, 0.0042, "-0.9313 ± 0.0042"),
+        (0.0, 0.001, "0 ± 0.001"),
+        (3.2e9, 1e7, "3.2e+09 ± 1e+07"),
+    ],
+)
+def test_a_loss_has_the_digits_that_its_deviation_justifies(value: float, std: float, text: str) -> None:
+    assert plus_minus(value, std) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.25, "250 ms"),
+        (12.34, "12.3 s"),
+        (65, "1 min 05 s"),
+        (1200, "20 min"),
+        (3599.7, "1 h"),
+        (13_900, "3 h 52 min"),
+    ],
+)
+def test_a_duration_has_two_units(value: float, text: str) -> None:
+    assert duration(value).replace("\u00a0", " ") == text
+
+
+def test_counts_and_shares_are_words() -> None:
+    assert [count(n) for n in (0.191, 1.0, 6.34, 200.4, 12_345.0)] == [
+        "0.19 full trainings", "1 full training", "6.3 full trainings", "200 full trainings", "12,345 full trainings",
+    ]  # fmt: skip
+    shares = [percent(share).replace("\u00a0", " ") for share in (0.0, 0.001, 0.034, 1.0)]
+    assert shares == ["0 %", "less than 1 %", "3 %", "100 %"]
+
+
+def test_the_search_costs_its_time_divided_by_that_of_one_full_training(tmp_path: Path) -> None:
+    study = fabolas.load(write_study(tmp_path / "run.db", 30))
+    answer = Answer.of(study)
+    incumbent = study.incumbent()
+    assert incumbent is not None
+    costs = [t.cost for t in study.trials if t.id in incumbent.trial_ids and t.fidelity["size"] == 1000]
+    assert answer.full_training is not None
+    assert answer.full_training.measured
+    assert answer.full_training.seconds == pytest.approx(np.mean(costs))
+    assert answer.full_trainings == pytest.approx(study.elapsed / np.mean(costs))
+    assert f"{count(study.elapsed / np.mean(costs))}: one training" in answer.cost()
+    assert answer.verification().startswith("It was evaluated there once, with the loss ")
+
+
+def test_an_answer_that_was_not_verified_says_so_and_its_cost_is_predicted(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as study:
+        for x in (0.2, 0.4, 0.6):
+            evaluate(study, study.ask_for({"x": x, "y": 0.5}, {"size": 50}))
+        predicted = study.predict(study.best_config).cost[0]
+    answer = answer_of(tmp_path / "run.db")
+    assert answer.measured == ()
+    assert "was evaluated below the target only, in one trial" in answer.verification()
+    assert answer.full_training is not None
+    assert not answer.full_training.measured
+    assert answer.full_training.seconds == pytest.approx(predicted, rel=0.5)
+    assert "is predicted to take" in answer.cost()
+
+
+def test_without_an_answer_it_says_why(tmp_path: Path) -> None:
+    assert answer_of(write_empty_study(tmp_path / "empty.db")).why_none() == (
+        "There is no answer yet: no trial has ended."
+    )
+    assert answer_of(write_failed_study(tmp_path / "failed.db")).why_none() == (
+        "There is no answer: all 3 trials failed. The last error was: RuntimeError: CUDA out of memory"
+    )
+
+
+class Mine(Random):
+    name = "mine"
+
+
+def test_with_a_strategy_of_the_user_it_is_the_last_answer_of_the_run(tmp_path: Path) -> None:
+    strategy = Mine(fabolas.Space(SPACE, SIZE))
+    with fabolas.Study(SPACE, SIZE, strategy=strategy, seed=0, storage=tmp_path / "run.db") as study:
+        for _ in range(4):
+            evaluate(study, study.ask())
+        study.incumbent()
+    loaded = fabolas.load(tmp_path / "run.db")
+    with pytest.raises(ValueError, match="'mine'"):
+        loaded.incumbent()
+    assert Answer.of(loaded).incumbent == (loaded.trajectory[-1][1] if loaded.trajectory else None)

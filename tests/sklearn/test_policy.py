@@ -1,0 +1,205 @@
+"""The policy of a search under a simulated clock: what is run, on how many rows, and when the search ends."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fabolas import Float, Space, Study, Trial
+from fabolas.budget import Budget, Timer
+from fabolas.engine import Engine
+from fabolas.execution import Ended, Inline, Job
+from fabolas.model_spec import ModelSpec
+from fabolas.sklearn.policy import SearchPolicy
+from tests.helpers.clock import Clock
+from tests.helpers.marks import slow
+
+FULL = 4000
+
+
+def run(
+    space: Space,
+    seconds: Any,
+    budget: Budget,
+    seed: int = 0,
+    *,
+    verify: bool = True,
+    storage: Any = None,
+    tick: float = 1e-4,
+    refit: float = 0.0,
+    most: int = FULL,
+) -> tuple[tuple[Trial, ...], Clock]:
+    """The trials of a search. A candidate is better the nearer x is to 0.4.
+
+    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails.
+    """
+    clock, rng = Clock(tick=tick), np.random.default_rng(seed)
+
+    def evaluate(job: Job) -> Ended:
+        size = int(job.fidelity["rows"])
+        cost = float(seconds(job.config)) * size / FULL
+        clock.now += cost
+        if size > most:
+            return Ended(job.id, "failed", None, max(cost, 1e-6), error="too many rows")
+        loss = 0.1 + (job.config["x"] - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 + 0.001 * rng.normal()
+        return Ended(job.id, "complete", loss, cost)
+
+    model = ModelSpec(cost_from_fidelity=budget.seconds is None)
+    options = {"effort": 0.3, "target_share": 0.5, "model": model}
+    with Study(space, seed=seed, clock=clock, storage=storage, **options) as study:
+        policy = SearchPolicy(
+            study,
+            FULL,
+            verify=verify,
+            refit_ratio=refit,
+            configurations=space.enumerate_configurations(1000),
+        )
+        Engine(study, Inline(evaluate), budget, Timer(clock), policy=policy, max_failures=1000).run()
+    return study.trials, clock
+
+
+def sizes(trials: tuple[Trial, ...]) -> list[int]:
+    return [int(trial.fidelity["rows"]) for trial in trials]
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_a_grid_with_dear_corners_ends_in_time_and_runs_nothing_twice(seed: int) -> None:
+    space = Space({"x": [0.1, 0.3, 0.5, 0.9], "rounds": [10, 100, 3000]}, {"rows": (100, FULL)})
+    trials, clock = run(space, lambda p: p["rounds"] / 50, Budget(60.0), seed)
+    # A dear one takes 60 seconds on all rows, predicted from a fortieth of them: as at most 48 in one case.
+    assert clock.now < 72.0
+    runs = [(t.config["x"], t.config["rounds"], t.fidelity["rows"]) for t in trials]
+    assert len(set(runs)) == len(runs)
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
+    space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
+    trials, clock = run(space, lambda p: 10.0, Budget(60.0), seed)
+    assert sizes(trials).count(FULL) >= 2
+    assert clock.now < 61.0
+    assert sizes(trials)[-1] == FULL
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_the_only_run_on_all_the_rows_that_fits_comes_at_the_end(seed: int) -> None:
+    space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
+    trials, clock = run(space, lambda p: 20.0, Budget(46.0), seed)
+    assert sizes(trials).count(FULL) == 1
+    assert sizes(trials)[-1] == FULL
+    assert clock.now > 0.85 * 46.0
+
+
+def test_a_few_candidates_keep_to_the_time_budget() -> None:
+    space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
+    trials, clock = run(space, lambda p: 20.0, Budget(25.0, 3))
+    assert sizes(trials) == [FULL]
+    assert clock.now < 21.0
+
+
+LINE = {"x": Float(0.0, 1.0)}, {"rows": (100, FULL)}
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_the_last_training_has_its_time_too(seed: int) -> None:
+    _, clock = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed, refit=2.0)
+    assert 30.0 < clock.now < 40.5  # two trainings of ten seconds are to come
+
+
+def test_a_run_that_will_be_late_is_announced() -> None:
+    with pytest.warns(UserWarning, match=r"predicted to take \d+ s, and \d s are left.*verify=False") as said:
+        trials, clock = run(Space(*LINE), lambda p: 60.0, Budget(12.0))
+    assert sizes(trials).count(FULL) == 1
+    assert clock.now > 60.0
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("budget", [Budget(None, 24), Budget(1000.0), Budget(1000.0, 24)])
+def test_a_grid_that_the_budget_covers_is_run_on_all_the_rows(budget: Budget) -> None:
+    space = Space({"x": [0.1, 0.3, 0.5, 0.9], "y": [1, 2, 4]}, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 1.0, budget)
+    full = [tuple(t.config.values()) for t in trials if t.fidelity["rows"] == FULL]
+    assert len(set(full)) == len(full) == 12
+    if budget.seconds is None:
+        assert len(trials) == 12
+    else:  # what a run takes must be known first
+        assert len(trials) <= 16
+
+
+GRID = {"x": [0.1, 0.2, 0.3, 0.5, 0.9]}, {"rows": (100, FULL)}
+
+
+@pytest.mark.parametrize("budget", [12.0, 30.0])
+def test_without_verification_no_run_is_begun_that_does_not_fit(budget: float) -> None:
+    trials, clock = run(Space(*GRID), lambda p: 60.0, Budget(budget), verify=False)
+    assert max(sizes(trials)) < FULL
+    assert clock.now < 1.2 * budget
+
+
+def test_where_nothing_else_is_left_the_best_is_run_late_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="predicted to take"):
+        trials, clock = run(Space(*GRID), lambda p: 60.0, Budget(30.0))
+    assert sizes(trials).count(FULL) == 1
+    assert sizes(trials)[-1] == FULL
+    assert trials[-1].config["x"] in (0.3, 0.5)
+    assert clock.now < 95.0
+
+
+@pytest.mark.parametrize("budget", [Budget(None, 40), Budget(400.0)])
+def test_what_failed_on_all_the_rows_is_not_run_there_again(budget: Budget) -> None:
+    trials, _ = run(Space(*GRID), lambda p: 1.0, budget, most=2000)
+    there = [t.config["x"] for t in trials if t.fidelity["rows"] == FULL]
+    assert len(set(there)) == len(there) == 5
+
+
+def test_a_grid_that_the_budget_does_not_cover_is_searched() -> None:
+    space = Space({"x": [0.1, 0.3, 0.5, 0.9], "y": [1, 2, 4]}, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 1.0, Budget(None, 12))
+    assert 3 <= sizes(trials).count(FULL) < 12
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("budget", [Budget(25.0, 3), Budget(None, 6), *slow(Budget(45.0))])
+def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
+    budget: Budget, verify: bool, tmp_path: Path
+) -> None:
+    first, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    second, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    assert sizes(second)[: len(first)] == sizes(first)
+    new = sizes(second)[len(first) :]
+    assert len(new) == 1
+    assert new[0] in (100, FULL)  # the fewest, or what nobody had run there
+    if budget.seconds is None or not verify:
+        assert new == [100]
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
+@pytest.mark.parametrize("trials", [9, 15])
+def test_without_a_time_budget_no_clock_decides_anything(seed: int, trials: int) -> None:
+    still, _ = run(Space(*LINE), lambda p: 0.0, Budget(None, trials), seed, tick=0.0)
+    slow, _ = run(Space(*LINE), lambda p: 3.0, Budget(None, trials), seed, tick=1.0)
+    one, other = ([(t.config, t.fidelity) for t in trials] for trials in (still, slow))
+    assert one == other
+
+
+@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+def test_the_last_candidates_are_the_best_of_those_tried_on_few_rows(seed: int) -> None:
+    trials, _ = run(Space(*LINE), lambda p: 1.0, Budget(None, 15), seed)
+    assert sizes(trials)[-3:] == [FULL] * 3
+    tried = {trial.config["x"] for trial in trials[:-3]}
+    assert all(trial.config["x"] in tried for trial in trials[-3:])
+    by_distance = sorted(tried, key=lambda x: abs(x - 0.4))
+    assert all(trial.config["x"] in by_distance[: len(tried) // 2] for trial in trials[-3:])
+
+
+def test_two_or_three_candidates_are_run_on_all_the_rows_and_no_others() -> None:
+    space = Space({"x": [0.1, 0.3, 0.9]}, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 1.0, Budget(None, 20))
+    assert sizes(trials) == [FULL] * 3
+    assert {trial.config["x"] for trial in trials} == {0.1, 0.3, 0.9}
+
+
+def test_a_budget_too_short_for_anything_is_one_run_on_all_the_rows() -> None:
+    trials, _ = run(Space(*LINE), lambda p: 1.0, Budget(1e-9))
+    assert sizes(trials) == [FULL]

@@ -1,0 +1,99 @@
+"""The surrogate of a long history: which trials it is given, and that exact inference is not better."""
+
+import numpy as np
+import pytest
+
+from fabolas import Float, Space
+from fabolas.strategies import fitting
+from fabolas.strategies.effort import Effort
+from fabolas.strategies.fabolas import Fabolas
+from fabolas.strategies.fitting import informative_subset
+from fabolas.trials import History, Suggestion, Trial
+
+SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
+
+
+def history(n: int, seed: int = 0) -> History:
+    rng = np.random.default_rng(seed)
+    points = SPACE.snap(
+        np.column_stack([rng.random((n, 2)), np.where(rng.random(n) < 0.05, 1.0, rng.random(n))])
+    )
+    trials = []
+    for i, point in enumerate(points):
+        loss = float(np.exp(-2 + np.sum((point[:2] - 0.4) ** 2) + 0.6 * (1 - point[2]) + 0.02 * rng.normal()))
+        config, fidelity = SPACE.decode(point)
+        cost = float(np.exp(5 * (point[2] - 1)))
+        trials.append(
+            Trial(Suggestion(i, config, fidelity, point, "design", overhead=0.1), "complete", loss, cost)
+        )
+    return History(tuple(trials))
+
+
+def test_the_subset_has_the_best_at_the_target_and_the_best_of_each_size_and_some_of_all() -> None:
+    rng = np.random.default_rng(0)
+    losses, log_sizes = rng.random(5000), np.where(rng.random(5000) < 0.1, 0.0, -5.0 * rng.random(5000))
+    chosen = informative_subset(losses, log_sizes, 300)
+    assert len(chosen) == len(set(chosen)) == 300
+    there = np.flatnonzero(log_sizes == 0.0)
+    assert set(there[np.argsort(losses[there])[:100]]) <= set(chosen)
+    for octave in range(8):
+        members = np.flatnonzero(np.floor(-log_sizes / np.log(2.0)) == octave)
+        if len(members):
+            assert members[np.argmin(losses[members])] in chosen
+    middle = losses[chosen] > 0.5  # not only the good ones
+    assert middle.sum() > 30
+
+
+def test_few_trials_are_all_kept_and_the_thinned_ones_stay_as_the_history_grows() -> None:
+    losses, log_sizes = np.random.default_rng(0).random(400), -np.random.default_rng(1).random(400)
+    np.testing.assert_array_equal(informative_subset(losses, log_sizes, 400), np.arange(400))
+    before, after = (set(informative_subset(losses[:n], log_sizes[:n], 100)) for n in (390, 400))
+    assert len(before & after) > 85
+
+
+@pytest.mark.slow
+def test_predictions_of_the_best_configurations_agree_with_exact_inference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    record = history(700)
+    target = np.column_stack([0.4 + 0.1 * np.random.default_rng(3).normal(size=(20, 2)), np.ones(20)])
+    found = {}
+    for limit in (200, 10_000):
+        monkeypatch.setattr(fitting, "MAX_POSTERIOR_TRIALS", limit)
+        strategy = Fabolas(SPACE)
+        strategy._fitter.fit(record, Effort.at(0.5, 100), True, np.random.default_rng(0))
+        assert len(strategy._fitter.posterior(record).loss.points) == min(limit, 700)
+        found[limit] = strategy.predict(record, target)
+    truth = np.exp(-2 + np.sum((target[:, :2] - 0.4) ** 2, axis=1))
+    for prediction in found.values():
+        np.testing.assert_allclose(prediction.loss, truth, rtol=0.05)
+    np.testing.assert_allclose(found[200].loss, found[10_000].loss, rtol=0.04)
+
+
+def test_the_incumbent_of_a_long_history_is_still_a_good_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MAX_POSTERIOR_TRIALS", 60)
+    record, strategy = history(300), Fabolas(SPACE, effort=0.0)
+    strategy.suggest(record, (), np.random.default_rng(0))
+    incumbent = strategy.incumbent(record)
+    assert incumbent is not None
+    assert (incumbent.config["x"] - 0.4) ** 2 + (incumbent.config["y"] - 0.4) ** 2 < 0.01
+
+
+@pytest.mark.parametrize("n", [30, 700])
+@pytest.mark.parametrize("fitted_on", [0, 20])
+def test_a_surrogate_knows_which_trials_its_data_are(n: int, fitted_on: int) -> None:
+    strategy, trials = Fabolas(SPACE, effort=0.0), history(n).trials
+    if fitted_on:
+        strategy.suggest(History(trials[:fitted_on]), (), np.random.default_rng(0))
+    # A failure that costs little does not inform the cost model, and one that costs much does.
+    failed = [
+        Trial(trial.suggestion, "failed", None, cost, error="no")
+        for trial, cost in zip(trials[-2:], (1e-9, 1e9), strict=True)
+    ]
+    whole = History((*trials[:-2], *failed))
+    fitted = strategy.surrogate(whole)
+    assert np.array_equal(whole.points[fitted.loss_trials], fitted.surrogate.loss.points)
+    assert np.array_equal(whole.points[fitted.cost_trials], fitted.surrogate.cost.points)
+    if n == 30:
+        assert fitted.loss_trials.tolist() == list(range(n))
+        assert fitted.cost_trials.tolist() == [*range(n - 2), n - 1]

@@ -1,0 +1,44 @@
+"""The priors of both GPs: what they extrapolate, and the noise of subsets."""
+
+import numpy as np
+
+from fabolas.gp.regression import NOISE_FLOOR
+from fabolas.surrogate import Data, fit
+from tests.helpers.models import surrogate_prior
+
+
+def test_a_quadratic_cost_is_extrapolated_within_its_limit() -> None:
+    rng = np.random.default_rng(0)
+    x, u = rng.random(24), 0.375 * rng.random(24) ** 1.5
+    s = 256.0 ** (u - 1.0)
+    costs = s**2 * np.exp(x + 0.03 * rng.normal(size=24))
+    data = Data(np.column_stack([x, u]), rng.random(24), costs, np.zeros(24, dtype=bool))
+    prior = surrogate_prior((0,), smallest=1 / 256)
+    models, _, _ = fit(prior, data, None, 40, 12, np.random.default_rng(1))
+    target = np.column_stack([np.linspace(0.1, 0.9, 9), np.ones(9)])
+    ratio = models.cost_limit(target) / np.exp(target[:, 0])
+    assert ((ratio > 1.0) & (ratio < 6.0)).all()
+    median = models.predict_cost(target) / np.exp(target[:, 0])
+    assert ((median > 0.2) & (median < 5.0)).all()
+
+
+def test_the_noise_of_a_subset_is_that_of_a_mean_over_rows_drawn_without_replacement() -> None:
+    rng = np.random.default_rng(0)
+    rows, sizes = rng.normal(size=256), np.array([4, 16, 64, 128])
+    variances = [
+        np.var([rng.permutation(rows)[:size].mean() for _ in range(4000)]) / np.var(rows) for size in sizes
+    ]
+    noise = surrogate_prior((0,), smallest=4 / 256).loss_gp().noise
+    u = 1.0 + np.log(sizes / 256.0) / np.log(256.0 / 4.0)
+    theta = np.array([[0.0, -30.0]])  # nothing remains on all the data
+    modelled = noise.variance(theta, np.column_stack([u, u]))[0] - NOISE_FLOOR
+    np.testing.assert_allclose(modelled / modelled[0], np.array(variances) / variances[0], rtol=0.1)
+    at_target = noise.variance(np.array([[0.0, 0.0]]), np.ones((1, 2)))[0, 0]
+    np.testing.assert_allclose(at_target, 0.5 + NOISE_FLOOR)  # r = 1/2 remains there
+
+
+def test_with_two_fidelities_the_noise_is_largest_where_both_are_smallest() -> None:
+    noise = surrogate_prior((0,), 2).loss_gp().noise
+    points = np.array([[0.5, 0.0, 0.0], [0.5, 0.0, 1.0], [0.5, 1.0, 0.0], [0.5, 1.0, 1.0]])
+    modelled = noise.variance(np.array([[0.0, -30.0]]), points)[0]
+    np.testing.assert_allclose(modelled, [1.0, 0.5, 0.5, 0.0], atol=1e-5)
