@@ -1,4 +1,4 @@
-"""Seconds of thinking a suggestion: by number of trials, dimension and effort, and as a share of the time.
+"""Seconds of overhead a suggestion: by number of trials, dimension and effort, and as a share of the time.
 
     python -m benchmarks.ask            both tables
     python -m benchmarks.ask --quick    without n = 1000
@@ -18,13 +18,14 @@ import resource
 import time
 
 import numpy as np
-from experiments.synthetic import Problem, rugged, svm_like
 from rich.console import Console
 from rich.table import Table
 
 import fabolas
-from fabolas.history import History, Suggestion, Trial
+from experiments.clock import Clock
+from experiments.synthetic import Problem, rugged, svm_like
 from fabolas.strategies import make
+from fabolas.trials import History, Suggestion, Trial
 
 SIZES = (20, 50, 100, 200, 1000)
 TARGETS = {1.0: (0.2, 0.25, 0.4, 0.8, 3.0), 0.0: (0.02, 0.03, 0.05, 0.1, 0.5)}
@@ -43,7 +44,9 @@ def record(problem: Problem, space: fabolas.Space, n: int, rng: np.random.Genera
         point = space.snap(np.append(x, rng.random() ** 1.5)[None])[0]
         config, fidelity = space.decode(point)
         loss, cost = problem(config, **fidelity, rng=rng)
-        trials.append(Trial(Suggestion(i, config, fidelity, point, thinking=0.1), "complete", loss, cost))
+        trials.append(
+            Trial(Suggestion(i, config, fidelity, point, "information", overhead=0.1), "complete", loss, cost)
+        )
     return trials
 
 
@@ -56,8 +59,8 @@ def measure(problem: Problem, n: int, effort: float, repeats: int) -> np.ndarray
     rng = np.random.default_rng(n)
     space = fabolas.Space(problem.space, problem.fidelities)
     trials = record(problem, space, n + repeats, rng)
-    # Without checks, which are cheaper to decide: each of these suggestions weighs information against cost.
-    strategy = make("fabolas", space, effort=effort, checks=0.0)
+    # Without target evaluations, which are cheaper to decide.
+    strategy = make("fabolas", space, effort=effort, target_share=0.0)
     warm = History(tuple(trials[: min(n, 60)]))
     strategy.suggest(warm, (), rng)  # walkers that have burnt in, as in the middle of a run
     seconds = []
@@ -90,23 +93,13 @@ def table_of_sizes(console: Console, sizes: tuple[int, ...]) -> None:
     console.print(f"measured / allowed. Peak memory of this process: {memory:.0f} MB")
 
 
-class Clock:
-    """Process time, and what simulated evaluations take on top of it."""
-
-    def __init__(self) -> None:
-        self.simulated = 0.0
-
-    def __call__(self) -> float:
-        return time.process_time() + self.simulated
-
-
 def table_of_shares(console: Console, trials: int) -> None:
-    """Prints thinking as a share of all time, for runs of `minimize` whose evaluations are simulated."""
-    table = Table(title=f"share of time spent thinking, {trials} trials of equal cost", title_justify="left")
-    for heading in ("seconds a trial", "thinking a trial", "share", "mean effort"):
+    """Prints overhead as a share of all time, for runs of `minimize` whose evaluations are simulated."""
+    table = Table(title=f"share of time spent overhead, {trials} trials of equal cost", title_justify="left")
+    for heading in ("seconds a trial", "overhead a trial", "share", "mean effort"):
         table.add_column(heading, justify="right")
     problem = svm_like()
-    # What the first run of a process imports is not thinking.
+    # What the first run of a process imports is not overhead.
     fabolas.minimize(
         lambda config, size: 1.0, problem.space, problem.fidelities, max_trials=12, progress=False
     )
@@ -114,7 +107,7 @@ def table_of_shares(console: Console, trials: int) -> None:
         clock, rng = Clock(), np.random.default_rng(0)
 
         def objective(config: dict[str, object], size: int, cost: float = cost) -> float:
-            clock.simulated += cost  # noqa: B023  called before the loop goes on
+            clock.advance(cost)  # noqa: B023  called before the loop goes on
             return problem(config, size, rng)[0]  # noqa: B023
 
         result = fabolas.minimize(
@@ -127,11 +120,11 @@ def table_of_shares(console: Console, trials: int) -> None:
             progress=False,
         )
         efforts = [t.suggestion.effort for t in result.trials if t.suggestion.origin != "design"]
-        thinking = result.elapsed - trials * cost
+        overhead = result.elapsed - trials * cost
         table.add_row(
             f"{cost:g}",
-            f"{thinking / trials:.4f}",
-            f"{100 * thinking / result.elapsed:.1f} %",
+            f"{overhead / trials:.4f}",
+            f"{100 * overhead / result.elapsed:.1f} %",
             f"{np.mean(efforts):.2f}",
         )
     console.print(table)

@@ -1,11 +1,16 @@
 """What several workers cost: how busy they are kept, and what the storage adds to a trial.
 
-    python -m benchmarks.workers            both tables
-    python -m benchmarks.workers --quick    fewer trials
+    python -m benchmarks.workers                 both tables
+    python -m benchmarks.workers --quick         fewer trials
+    python -m benchmarks.workers --simulated     1, 64 and 256 workers under a simulated clock
 
-A row of the first table is a run of `minimize` with real worker processes. Trials sleep, so that the cores are for
-thinking; each takes ten times as long as one `ask()` at a fixed effort, more or less by a third. Busy time is what
-the workers measured, available time what passed for all of them between the first trial's beginning and the last's.
+A row of the first table is a run of `minimize` with real worker processes. Trials sleep, so the cores are free for
+overhead. Each trial takes ten times as long as one `ask()` at a fixed effort, plus or minus a third. The workers
+measure the busy time. The available time is the time between the start of the first trial and the start of the last
+one, times the number of workers.
+
+With `--simulated` the loop, the strategy and its overhead (in process time) are the real ones. Trials take no time but
+that of the clock: 10 or 60 seconds each, plus or minus a third, whatever their size.
 """
 
 from __future__ import annotations
@@ -18,15 +23,17 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import argparse  # noqa: E402
 import tempfile  # noqa: E402
 import time  # noqa: E402
+from dataclasses import dataclass, field  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
-from experiments.synthetic import svm_like  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import fabolas  # noqa: E402
+from experiments.asynchronous import as_run, run_workers  # noqa: E402
+from experiments.synthetic import rugged, svm_like  # noqa: E402
 from fabolas.execution import Ended, Started  # noqa: E402
 from fabolas.storage import MemoryStorage, SqliteStorage, Storage  # noqa: E402
 
@@ -72,18 +79,22 @@ def utilisation(workers: int, trials: int, seconds: float) -> tuple[float, float
             storage=Path(folder) / "study.db",
             progress=False,
         )
+    begins, ends = begins_and_ends(result)
+    asked = np.mean([trial.suggestion.overhead for trial in result.trials[trials // 4 :]])
+    return busy_share(begins, ends, workers), float(asked), closest(result, begins, ends)
+
+
+def begins_and_ends(result: fabolas.Result) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) When each trial began and ended."""
     ends = np.array([trial.elapsed or 0.0 for trial in result.trials])
-    begins = ends - result_costs(result)
-    # Until the last trial began there was work for everybody.
+    return ends - np.array([trial.cost for trial in result.trials]), ends
+
+
+def busy_share(begins: np.ndarray, ends: np.ndarray, workers: int) -> float:
+    """The share of the workers' time that they were busy, until the last trial began: until then there was work."""
     window = float(begins.max()) - float(begins.min())
     busy = np.clip(np.minimum(ends, begins.max()) - begins, 0.0, None).sum()
-    asked = np.mean([trial.suggestion.thinking for trial in result.trials[trials // 4 :]])
-    return float(busy / (workers * window)), float(asked), closest(result, begins, ends)
-
-
-def result_costs(result: fabolas.Result) -> np.ndarray:
-    """(n,) What each trial cost."""
-    return np.array([trial.cost for trial in result.trials])
+    return float(busy / (workers * window))
 
 
 def closest(result: fabolas.Result, begins: np.ndarray, ends: np.ndarray) -> float:
@@ -108,16 +119,76 @@ def storage_seconds(storage: Storage, trials: int) -> float:
         strategy="fabolas",
         seed=0,
         effort=0.0,
-        initial=trials,
+        n_initial=trials,
         storage=storage,
     ) as study:
         for _ in range(trials):
             suggestion = study.ask(queued=True)
-            study.arrived(Started(suggestion.id))
+            study.save_event(Started(suggestion.id))
             study.start(suggestion)
-            study.arrived(Ended(suggestion.id, "complete", 0.5, 1.0, {"accuracy": 0.5}))
+            study.save_event(Ended(suggestion.id, "complete", 0.5, 1.0, {"accuracy": 0.5}))
             study.tell(suggestion, 0.5, cost=1.0, info={"accuracy": 0.5})
     return (time.perf_counter() - start) / trials
+
+
+SIMULATED_WORKERS = (1, 64, 256)
+DISTANCE = 0.05  # to the lowest loss of `rugged6`, which ranges from 0.1 to about 0.7
+
+
+@dataclass(frozen=True)
+class Timed:
+    """`rugged6` with trials that take `seconds`, plus or minus a third."""
+
+    seconds: float
+    problem: Any = field(default_factory=rugged)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.problem, name)
+
+    def __call__(self, config: dict[str, Any], size: int, rng: np.random.Generator) -> tuple[float, float]:
+        return self.problem(config, size, rng)[0], self.seconds * rng.uniform(2 / 3, 4 / 3)
+
+
+def simulated(seconds: float, workers: int, trials: int) -> tuple[str, ...]:
+    """The cells of a row: utilisation, repeated points, closest pending points, overhead, time to the distance."""
+    problem = Timed(seconds)
+    result, _ = run_workers(problem, workers, seed=0, max_trials=trials)
+    begins, ends = begins_and_ends(result)
+    points = np.array([trial.suggestion.point for trial in result.trials])
+    repeated = len(points) - len(np.unique(points, axis=0))
+    overhead = float(np.mean([trial.suggestion.overhead for trial in result.trials]))
+    pending = f"{closest(result, begins, ends):.4f}" if workers > 1 else ""
+    reached = as_run(problem, result).stays_within(DISTANCE)
+    return (
+        f"{busy_share(begins, ends, workers):.1%}",
+        str(repeated),
+        pending,
+        f"{overhead:.3f}",
+        f"{reached:.0f}",
+    )
+
+
+def table_of_simulated(console: Console, trials_per_worker: int) -> None:
+    """Prints a row for each number of workers and each length of a trial."""
+    table = Table(
+        title=f"rugged6, simulated clock: seconds until within {DISTANCE:g} to stay", title_justify="left"
+    )
+    headings = (
+        "seconds a trial",
+        "workers",
+        "trials",
+        "utilisation",
+        "repeated",
+        "closest pending",
+        "overhead",
+    )
+    for heading in (*headings, "reached"):
+        table.add_column(heading, justify="right")
+    for seconds in (10.0, 60.0):
+        for workers in SIMULATED_WORKERS:
+            trials = max(trials_per_worker * workers, 150)
+            table.add_row(f"{seconds:g}", str(workers), str(trials), *simulated(seconds, workers, trials))
+    console.print(table)
 
 
 def main() -> None:
@@ -126,8 +197,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer trials")
+    parser.add_argument("--simulated", action="store_true", help="1, 64 and 256 simulated workers instead")
     options = parser.parse_args()
     console, trials = Console(width=120), 40 if options.quick else 100
+    if options.simulated:
+        table_of_simulated(console, 3 if options.quick else 6)
+        return
     asked = seconds_of_ask(trials)
     table = Table(
         title=f"a trial of {FACTOR:g} times an ask() of {asked:.3f} s, {trials} trials", title_justify="left"

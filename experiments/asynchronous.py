@@ -1,4 +1,4 @@
-"""Several workers under a simulated clock: the loop of `minimize`, on a place where time jumps to what is next.
+"""Several workers under a simulated clock: the loop of `minimize`, on a backend where time jumps to what is next.
 
 A trial costs what the problem says. Thinking passes on the same clock, as measured in process time or as a fixed
 `overhead` a suggestion, and the workers go on meanwhile, as real ones do.
@@ -7,7 +7,6 @@ A trial costs what the problem says. Thinking passes on the same clock, as measu
 from __future__ import annotations
 
 import heapq
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -15,43 +14,30 @@ from typing import Any
 import numpy as np
 
 import fabolas
+from experiments.clock import Clock
 from experiments.simulate import Problem, Run
-from fabolas.budget import Budget
+from fabolas.api import Result
+from fabolas.budget import Budget, Timer
+from fabolas.engine import Engine
 from fabolas.execution import Ended, Event, Job, Started
-from fabolas.loop import Loop
-
-
-class Clock:
-    """Process time and what was simulated on top of it; with a fixed overhead only the latter."""
-
-    def __init__(self, measured: bool) -> None:
-        self._measured = measured
-        self._simulated = 0.0
-
-    def __call__(self) -> float:
-        return self._simulated + (time.process_time() if self._measured else 0.0)
-
-    def advance(self, seconds: float) -> None:
-        """Let so many simulated seconds pass."""
-        self._simulated += max(seconds, 0.0)
 
 
 class Workers:
-    """A place with so many workers, whose trials take no time but that of the clock.
+    """A backend with so many workers, whose trials take no time but that of the clock.
 
     Args:
         problem: What the workers evaluate.
         capacity: How many of them there are. A single one works while nobody thinks, as `workers=1` does.
         clock: What passes.
-        overhead: Seconds that pass with each suggestion, where the clock does not see the thinking itself.
+        overhead: Seconds that pass with each suggestion, where the clock does not see the overhead itself.
         rng: For the noise of the measurements.
     """
 
     def __init__(
         self, problem: Problem, capacity: int, clock: Clock, overhead: float, rng: np.random.Generator
     ) -> None:
-        self.capacity, self.ahead = capacity, capacity > 1
-        self._problem, self._clock, self._overhead, self._rng = problem, clock, overhead, rng
+        self.capacity, self.asynchronous = capacity, capacity > 1
+        self._problem, self._clock, self._fixed_overhead, self._rng = problem, clock, overhead, rng
         self._free = [clock()] * capacity  # when each idle worker became so
         self._waiting: deque[tuple[float, Job]] = deque()  # since when
         self._running: list[tuple[float, int, Ended]] = []  # until when
@@ -60,7 +46,7 @@ class Workers:
 
     def submit(self, job: Job) -> None:
         """Let it wait for the first worker that is free."""
-        self._clock.advance(self._overhead)
+        self._clock.advance(self._fixed_overhead)
         self._waiting.append((self._clock(), job))
 
     def next(self, timeout: float | None = None) -> Event | None:
@@ -75,13 +61,17 @@ class Workers:
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Nothing: all that happens happens in ``next``."""
 
-    def withdraw(self, number: int) -> bool:
+    def cancel(self, number: int) -> bool:
         """Forget a job that still waits."""
         self._settle()
         found = [entry for entry in self._waiting if entry[1].id == number]
         for entry in found:
             self._waiting.remove(entry)
         return bool(found)
+
+    def abandon(self, number: int, reason: str) -> bool:
+        """Abandon nothing: every simulated trial ends."""
+        return False
 
     def wake(self) -> None:
         """Nothing: nobody waits."""
@@ -109,7 +99,7 @@ class Workers:
         self.busy += cost
 
 
-def simulate_workers(
+def run_workers(
     problem: Problem,
     workers: int,
     strategy: str = "fabolas",
@@ -119,11 +109,11 @@ def simulate_workers(
     max_trials: int | None = None,
     overhead: float | None = None,
     **options: Any,
-) -> tuple[Run, float]:
-    """A run with so many workers, and their utilisation: the share of their time that they were busy."""
+) -> tuple[Result, float]:
+    """The result of a run with so many workers, and their utilisation: the share of their time that they were busy."""
     clock = Clock(measured=overhead is None)
-    place = Workers(problem, workers, clock, overhead or 0.0, np.random.default_rng([seed, 1]))
-    start = clock()
+    backend = Workers(problem, workers, clock, overhead or 0.0, np.random.default_rng([seed, 1]))
+    timer = Timer(clock)
     with fabolas.Study(
         problem.space,
         problem.fidelities,
@@ -134,17 +124,23 @@ def simulate_workers(
         **options,
     ) as study:
         budget = Budget.of(time_budget, max_trials)
-        result = Loop(study, place, budget, clock, start)(progress=False)
-        target = {name: f.high for name, f in study.space.fidelities.items()}
-    used = (clock() - start) * workers
-    return _as_run(problem, result, target), place.busy / used
+        result = Result(study, Engine(study, backend, budget, timer).run())
+    return result, backend.busy / (timer() * workers)
 
 
-def _as_run(problem: Problem, result: fabolas.Result, target: dict[str, float]) -> Run:
+def simulate_workers(
+    problem: Problem, workers: int, strategy: str = "fabolas", **options: Any
+) -> tuple[Run, float]:
+    """The same as a table of trials. Options as for `run_workers`."""
+    result, utilisation = run_workers(problem, workers, strategy, **options)
+    return as_run(problem, result), utilisation
+
+
+def as_run(problem: Problem, result: Result) -> Run:
+    """The trials of a result, with the regret of the incumbent at the end of each."""
+    target = {name: f.high for name, f in fabolas.Space(problem.space, problem.fidelities).fidelities.items()}
     test_error = getattr(problem, "test_error", lambda config: np.nan)
-    ends = np.array([t.elapsed if t.elapsed is not None else np.nan for t in result.trials])
-    if np.isnan(ends).any():  # one after another
-        ends = np.cumsum([t.cost + t.suggestion.thinking for t in result.trials])
+    ends = np.array([t.elapsed for t in result.trials])
     looks = np.array([seconds for seconds, _ in result.trajectory])
     rows = []
     for end, trial in zip(ends, result.trials, strict=True):
@@ -154,5 +150,5 @@ def _as_run(problem: Problem, result: fabolas.Result, target: dict[str, float]) 
         test = np.nan if config is None else test_error(config)
         fraction = float(np.prod([trial.fidelity[name] / target[name] for name in target]))
         s = trial.suggestion
-        rows.append((end, regret, fraction, trial.cost, s.thinking, s.origin, test))
+        rows.append((end, regret, fraction, trial.cost, s.overhead, s.origin, test))
     return Run(*(np.array(column) for column in zip(*rows, strict=True)))

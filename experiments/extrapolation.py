@@ -17,19 +17,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 import fabolas
-from experiments.settings import FAMILIES, near_the_target
+from experiments.settings import FAMILIES, late_time
 from fabolas import surrogate
-from fabolas.gp.kernels import from_the_smallest, from_the_target
+from fabolas.gp.kernels import quadratic_time, reverse_time
 from fabolas.gp.priors import Normal
-from fabolas.strategies.fabolas import Fabolas
+from fabolas.model_spec import Columns, Deviation, ModelSpec, SurrogatePrior
+from fabolas.strategies.model_based import relative_sizes
 from fabolas.surrogate import Data
 
 # How far a search is recorded, in full trainings and in trials.
@@ -54,18 +54,18 @@ def quartic(u: np.ndarray) -> np.ndarray:
     return u**4
 
 
-def _walks(*walks: Callable[[np.ndarray], np.ndarray], around: float = -2.0) -> dict[str, Any]:
-    return {"walks": walks, "doubt": Normal(around, 1.5)}
+def _deviating(*time_warps: Callable[[np.ndarray], np.ndarray], around: float = -2.0) -> ModelSpec:
+    return ModelSpec(loss_deviations=tuple(Deviation(warp, Normal(around, 1.5)) for warp in time_warps))
 
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "equation 6": {"drift": False},
-    "from the target": _walks(from_the_target, around=-3.0),
-    "u": _walks(linear),
-    "u^2": _walks(from_the_smallest),
-    "u^4": _walks(quartic),
-    "u^2 and u^6": _walks(from_the_smallest, near_the_target),
-    "u^2 and u^6, around -1": _walks(from_the_smallest, near_the_target, around=-1.0),
+VARIANTS: dict[str, ModelSpec] = {
+    "equation 6": ModelSpec(loss_deviations=()),
+    "from the target": _deviating(reverse_time, around=-3.0),
+    "u": _deviating(linear),
+    "u^2": _deviating(quadratic_time),
+    "u^4": _deviating(quartic),
+    "u^2 and u^6": _deviating(quadratic_time, late_time),
+    "u^2 and u^6, around -1": _deviating(quadratic_time, late_time, around=-1.0),
 }
 
 
@@ -94,7 +94,7 @@ def record(name: str, seed: int) -> Record:
         return np.array([problem.truth(space.decode(point)[0]) for point in points])
 
     rng = np.random.default_rng(seed)
-    x = np.concatenate([space.spread(SPREAD, rng), rng.random((DRAWN, space.dim))])
+    x = np.concatenate([space.sobol(SPREAD, rng), rng.random((DRAWN, space.dim))])
     points = space.snap(np.column_stack([x, np.ones(len(x))]))
     best = SPREAD + np.argsort(truth(points[SPREAD:]))[:BEST]
     targets = points[np.append(np.arange(SPREAD), best)]
@@ -105,12 +105,13 @@ def record(name: str, seed: int) -> Record:
 def judged(found: Record, variant: str, trials: int) -> tuple[float, float, float]:
     """Mean log density of the spread and of the best configurations, and the mean square of the latter's z."""
     data = Data(*(column[:trials] for column in vars(found.data).values()))
-    spec = replace(Fabolas(found.space).spec, **VARIANTS[variant])
-    models, _, _ = surrogate.fit(spec, data, None, 60, 16, np.random.default_rng(trials))
+    columns = Columns(found.space.n_choices, found.space.n_fidelities, relative_sizes(found.space))
+    prior = SurrogatePrior(VARIANTS[variant], columns)
+    models, _, _ = surrogate.fit(prior, data, None, 60, 16, np.random.default_rng(trials))
     at = models.loss.project(found.targets)
     # A truth that is known exactly would make a density of any height out of a lucky guess.
     mean, variance = models.loss.mean(at), models.loss.variance(at) + 1e-4
-    truth = models.loss_output.forward(found.truth)
+    truth = models.transform.forward(found.truth)
     each = -0.5 * (truth - mean) ** 2 / variance - 0.5 * np.log(2.0 * np.pi * variance)
     density = np.maximum(logsumexp(each, axis=0) - np.log(len(each)), -20.0)  # one outlier is not to decide
     error = truth - mean.mean(axis=0)

@@ -1,19 +1,22 @@
 """Which settings are best: variants of FABOLAS on problems of several kinds, several seeds, one table.
 
-    python -m experiments.settings run --groups information warp --seeds 10 --processes 2
-    python -m experiments.settings table --groups information warp
+    python -m experiments.settings run --groups information transform --seeds 10 --processes 2
+    python -m experiments.settings table --groups information transform
     python -m experiments.settings markdown
+    python -m experiments.settings factors --groups criterion --first-seed 200 --seeds 20
 
 The problems are both SVM tables with their costs times 100 (trainings of minutes), and six families with a known
 truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead,
 one where they mislead a little and cost much, and one with categories where they are noisy. Each finished run is a
-line of a journal, so that a killed comparison goes on where it was, and the default, which every group has, runs
-once. Thinking counts for `--overhead` seconds a trial and its effort is fixed, so that a busy machine changes
+line of a journal, so that a stopped comparison continues where it was; the default, which every group has, runs
+once. Overhead counts as `--overhead` seconds per trial and the effort is fixed, so that a busy machine changes
 nothing.
 
-Runs are compared at equal times: a checkpoint that some run of the group did not reach, since it ended at
-`--max-trials`, is left out. `markdown` also says by which factor a variant's regret is that of the first one: the
-geometric mean over problems, seeds and checkpoints, and a 95 % interval from resampling the seeds.
+Runs are compared at equal times: a checkpoint that some run of the group did not reach, because it ended at
+`--max-trials`, is left out. `markdown` also prints the factor between a variant's regret and that of the first one:
+the geometric mean over problems, seeds and checkpoints, with a 95 % interval from resampling the seeds. `factors`
+prints it for each problem at 1, 5 and 20 full trainings and over all checkpoints; a checkpoint uses the seeds whose
+runs all reached it.
 """
 
 from __future__ import annotations
@@ -25,117 +28,139 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from experiments import lines, synthetic
-from experiments.simulate import Problem, simulate
+from experiments import lines
+from experiments.families import FAMILIES, YAHPO_SCENARIOS, add_yahpo
+from experiments.paired import factor_cell, mean_known, paired_log_ratios
+from experiments.simulate import simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
-from fabolas import design, surrogate
-from fabolas.effort import Effort
-from fabolas.gp.kernels import from_the_smallest, from_the_target
+from fabolas.acquisition.criteria import EntropyReduction
+from fabolas.acquisition.entropy import ep_information
+from fabolas.acquisition.knowledge_gradient import KnowledgeGradient
+from fabolas.acquisition.representers import improvement_representers
+from fabolas.gp.kernels import paper_loss_basis, reverse_time, uniform_length_prior
 from fabolas.gp.priors import Normal
-from fabolas.gp.process import Model
-from fabolas.history import Suggestion
-from fabolas.strategies.decide import Position
+from fabolas.model_spec import Deviation, ModelSpec
+from fabolas.optimize import cma_es, direct
+from fabolas.strategies.acquire import AcquisitionConfig
+from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
-from fabolas.surrogate import Spec
+from fabolas.strategies.options import encode
+from fabolas.transforms import identity_transform, log_excess_transform
 
 Options = dict[str, Any]
+EFFORT = 0.3
 
-# A question: its variants by name, each the options that make it. An option with a dot is a constant of the
-# method that users do not see: a field of every effort, or of the initial design.
+
+def model(**parts: Any) -> Options:
+    """The option for a model with other parts."""
+    return {"model": ModelSpec(**parts)}
+
+
+def acquisition(**parts: Any) -> Options:
+    """The option for an acquisition with other parts."""
+    return {"acquisition": AcquisitionConfig(**parts)}
+
+
+def knowledge_gradient(**parts: Any) -> Options:
+    """The option for the knowledge gradient, with other parts."""
+    return acquisition(criterion=KnowledgeGradient(), **parts)
+
+
+def effort(**sizes: int) -> Options:
+    """The option for the usual effort, at 50 trials, with other sizes."""
+    return {"effort": replace(Effort.at(EFFORT, 50), **sizes)}
+
+
+def quartic_time(u: np.ndarray) -> np.ndarray:
+    """The time of a random walk that is mostly near the target."""
+    return u**4
+
+
+def late_time(u: np.ndarray) -> np.ndarray:
+    """The time of a random walk nearly all of which is near the target."""
+    return u**6
+
+
+# A question: its variants by name, each the options that make it; the first one is what the others are compared with.
 GROUPS: dict[str, dict[str, Options]] = {
     "default": {"default": {}},
-    "information": {"gain": {"information": "gain"}, "paper": {"information": "paper"}},
-    "warp": {w: {"warp": w} for w in ("log", "root", "none", "excess")},
-    "curve": {"power": {"curve": "power"}, "paper": {"curve": "paper"}},
-    "drift": {
-        "from the smallest size": {"drift": True},
-        "another near the target": {"surrogate.walk": "two"},
-        "from the target": {"surrogate.walk": "from the target"},
-        "equation 6": {"drift": False},
+    "information": {
+        "entropy reduction": acquisition(criterion=EntropyReduction()),
+        "eq. 7": acquisition(criterion=EntropyReduction(relative_to_uniform=True)),
     },
-    "spread": {f"{m:g}": {"surrogate.spread": m} for m in (-1.0, 0.0, 1.0)},
-    "noise": {"by size": {"noise_by_fidelity": True}, "one noise": {"noise_by_fidelity": False}},
-    "lengths": {"scaled": {"lengths": "scaled"}, "uniform": {"lengths": "uniform"}},
-    "checks": {
-        **{f"{c:g}": {"checks": c} for c in (0.5, 0.0, 0.25, 1.0)},
-        # A trial there for information puts off the next check:
-        "1, all at the target": {"checks": 1.0, "checks.any": True},
+    "criterion": {"entropy": {}, "knowledge gradient": knowledge_gradient()},
+    "rules": {
+        "all": knowledge_gradient(),
+        "no cost offset": knowledge_gradient(cost_offset=0.0),
+        "no target evaluations": knowledge_gradient() | {"target_share": 0.0},
     },
-    "incumbent": {  # what a check improves on, and what is believed of a measurement at the target
-        "measured": {},
-        "measured, as the models say": {"surrogate.own": 0.0},
-        "predicted": {"checks.on": "predicted"},
-        "predicted, as the models say": {"checks.on": "predicted", "surrogate.own": 0.0},
+    "transform": {
+        "log": {},
+        "identity": model(transform=identity_transform),
+        "log excess": model(transform=log_excess_transform),
     },
-    "grain": {f"{g:g}": {"grain": g} for g in (0.02, 0.0, 0.01, 0.05)},
-    "representers": {r: {"representers": r} for r in ("thompson", "improvement")},
-    "pmin": {"sampling": {"pmin": "sampling"}, "ep": {"pmin": "ep"}},
-    "climbing": {"to what is predicted": {}, "no": {"effort.climbs": 0}},
+    "basis": {"power law": {}, "paper": model(loss_basis=paper_loss_basis)},
+    "deviation": {
+        "from the smallest size": {},
+        "mostly near the target": model(loss_deviations=(Deviation(quartic_time, Normal(0.0, 2.0)),)),
+        "nearly all near the target": model(loss_deviations=(Deviation(late_time, Normal(1.0, 2.0)),)),
+        "from the target": model(loss_deviations=(Deviation(reverse_time, Normal(-3.0, 1.5)),)),
+        "eq. 6": model(loss_deviations=(), cost_deviations=()),
+    },
+    "chol_logdiag": {f"{m:g}": model(chol_logdiag_prior=Normal(m, 1.0)) for m in (0.0, -1.0, 1.0)},
+    "cost": {"polynomial": {}, "eq. 6": model(cost_terms=())},
+    "noise": {"by size": {}, "one noise": model(noise_by_size=False)},
+    "lengths": {"scaled": {}, "uniform": model(length_prior=uniform_length_prior)},
+    "target_share": {f"{s:.2f}": {"target_share": s} for s in (1 / 3, 0.0, 0.2, 0.5)},
+    "nugget": {f"{f:g}": model(nugget_fraction=f) for f in (0.9, 0.0, 0.5)},
+    "cost_offset": {f"{c:g}": acquisition(cost_offset=c) for c in (0.02, 0.0, 0.01, 0.05)},
+    "representers": {"thompson": {}, "improvement": acquisition(representers=improvement_representers)},
+    "pmin": {
+        "sampling": acquisition(criterion=EntropyReduction()),
+        "ep": acquisition(criterion=EntropyReduction(ep_information)),
+    },
+    "climbing": {"usual": effort(), "no": effort(n_climbs=0)},
     "maximizer": {
-        **{m: {"maximizer": m} for m in ("candidates", "direct", "cma")},
-        "candidates, refined by 100": {"effort.refined": 100},  # about as many as the others evaluate
+        "candidates": {},
+        "direct": acquisition(maximizer=direct),
+        "cma-es": acquisition(maximizer=cma_es),
     },
-    "design": {"k = 10": {}, "k = 5": {"initial": 5}, "k = 20": {"initial": 20}},
-    "smallest": {"from 1/256": {}, "from 1/64": {"design.SMALLEST": 1 / 64}},
-    "samples": {"default": {}, "K = 2": {"effort.K": 2}, "K = 16": {"effort.K": 16}},
-    "walking": {
-        "default": {},
-        "at every trial": {"effort.every": 1},
-        "long walks": {"effort.steps": 20},
-        "short walks": {"effort.steps": 1},
+    "design": {"k = 10": {}, "k = 5": {"n_initial": 5}, "k = 20": {"n_initial": 20}},
+    "samples": {"usual": effort(), "K = 2": effort(K=2), "K = 16": effort(K=16)},
+    "mcmc": {
+        "usual": effort(),
+        "at every trial": effort(refit_interval=1),
+        "20 steps": effort(mcmc_steps=20),
+        "1 step": effort(mcmc_steps=1),
     },
     "effort": {"0.3": {}, "full": {"effort": 1.0}, "least": {"effort": 0.0}},
-    # Not a setting: FABOLAS against the methods that use all the data, or brackets.
-    "methods": {m: {"strategy": m} for m in ("fabolas", "mtbo", "es", "ei", "hyperband", "random")},
+    # Not a setting: FABOLAS against its published form and the methods it is compared to.
+    "methods": {
+        m: {"strategy": m} for m in ("fabolas", "fabolas2017", "mtbo", "es", "ei", "hyperband", "random")
+    },
 }
-WITHOUT_MODELS = ("hyperband", "random")
-# What a variant has that is no variant at all; part of a run's key, since a default may change.
+WITHOUT_EFFORT = ("fabolas2017", "hyperband", "random")
+# The defaults are part of a run's key, because a default may change.
 DEFAULTS: Options = {
     name: parameter.default
     for name, parameter in inspect.signature(Fabolas.__init__).parameters.items()
     if parameter.default is not inspect.Parameter.empty
-} | {
-    "strategy": "fabolas",
-    "surrogate.own": surrogate.OWN,
-    "surrogate.spread": 0.0,
-    "surrogate.walk": "from the smallest",
-    "checks.any": False,
-    "checks.on": "measured",
-}
+} | {"strategy": "fabolas", "model": ModelSpec(), "acquisition": AcquisitionConfig()}
 
 
-@dataclass(frozen=True)
-class Family:
-    """Problems of one kind: how to make one from a seed, and for how many full trainings it is run."""
-
-    make: Callable[[int], Problem]
-    budget: float
-
-
-FAMILIES: dict[str, Family] = {
-    "mnist": Family(lambda seed: SvmGrid.load("mnist", cost_scale=100.0), 1.0),
-    "covtype": Family(lambda seed: SvmGrid.load("covtype", cost_scale=100.0), 1.0),
-    "svm_like": Family(synthetic.svm_like, 1.0),
-    "rugged6": Family(lambda seed: synthetic.rugged(6, seed), 2.0),
-    "smooth10": Family(lambda seed: synthetic.smooth(10, seed), 4.0),
-    "misleading": Family(synthetic.misleading, 10.0),
-    "boosting": Family(synthetic.boosting, 10.0),
-    "mixed": Family(synthetic.mixed, 4.0),
-}
-CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0)  # in full trainings
+CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)  # in full trainings
+FACTOR_TIMES = (1.0, 5.0, 20.0)
 JOURNAL = Path(".cache/settings.jsonl")
 
 
@@ -161,7 +186,7 @@ class Job:
         """What identifies the run in the journal: all that it depends on except the code."""
         problem = FAMILIES[self.family].make(self.seed)
         table = problem.checksum if isinstance(problem, SvmGrid) else None
-        options = DEFAULTS | {"effort": self.effort} | self.options
+        options = encode(DEFAULTS | {"effort": self.effort} | self.options)
         return json.dumps(
             [self.family, table, options, self.seed, self.overhead, self.max_trials, self.budget],
             sort_keys=True,
@@ -170,21 +195,19 @@ class Job:
     def __call__(self) -> dict[str, Any]:
         """The regret at each checkpoint and how the time was used."""
         problem = FAMILIES[self.family].make(self.seed)
-        hidden = {name: value for name, value in self.options.items() if "." in name}
-        options = {"effort": self.effort} | {n: v for n, v in self.options.items() if n not in hidden}
+        options = {"effort": self.effort} | self.options
         strategy = options.pop("strategy", "fabolas")
-        if strategy in WITHOUT_MODELS:
+        if strategy in WITHOUT_EFFORT:
             del options["effort"]
-        with changed(hidden):
-            run = simulate(
-                problem,
-                strategy,
-                seed=self.seed,
-                time_budget=self.budget * problem.full_cost,
-                max_trials=self.max_trials,
-                overhead=self.overhead,
-                **options,
-            )
+        run = simulate(
+            problem,
+            strategy,
+            seed=self.seed,
+            time_budget=self.budget * problem.full_cost,
+            max_trials=self.max_trials,
+            overhead=self.overhead,
+            **options,
+        )
         return {
             "regret": [run.regret_at(c * problem.full_cost) for c in CHECKPOINTS if c <= self.budget],
             "trials": len(run.time),
@@ -193,69 +216,28 @@ class Job:
         }
 
 
-def near_the_target(u: np.ndarray) -> np.ndarray:
-    """The time of a walk that is hardly begun on half of the log-scale: nearly all of it is near the target."""
-    return u**6
-
-
-@contextmanager
-def changed(hidden: Options) -> Iterator[None]:
-    """Constants of the method that users do not see, changed for a while."""
-    of_effort = {n.removeprefix("effort."): v for n, v in hidden.items() if n.startswith("effort.")}
-    at = Effort.at
-    smallest = hidden.get("design.SMALLEST", design.SMALLEST)
-    model = Spec.loss_model
-    of_spec: Options = {}
-    if "surrogate.spread" in hidden:
-        of_spec["spread"] = Normal(hidden["surrogate.spread"], 1.0)
-    if hidden.get("surrogate.walk") == "two":
-        of_spec["walks"] = (from_the_smallest, near_the_target)
-    elif hidden.get("surrogate.walk") == "from the target":
-        of_spec |= {"walks": (from_the_target,), "doubt": Normal(-3.0, 1.5)}
-    is_check, any_is = Fabolas._is_check, hidden.get("checks.any", False)
-
-    def loss_model(spec: Spec) -> Model:
-        return model(replace(spec, **of_spec))
-
-    def counts(strategy: Fabolas, suggestion: Suggestion) -> bool:
-        if any_is:
-            return bool(strategy.space.are_at_target(suggestion.point[None])[0])
-        return is_check(strategy, suggestion)
-
-    position = Position.of
-
-    def rivals(region: Any, models: Any, tried: np.ndarray, measured: np.ndarray, *rest: Any) -> Position:
-        kept = measured[:0] if hidden.get("checks.on") == "predicted" else measured
-        return position(region, models, tried, kept, *rest)
-
-    with (
-        patch.object(surrogate, "OWN", hidden.get("surrogate.own", surrogate.OWN)),
-        patch.object(Position, "of", rivals),
-        patch.object(Spec, "loss_model", loss_model),
-        patch.object(Fabolas, "_is_check", counts),
-        patch.object(Effort, "at", lambda level, n: replace(at(level, n), **of_effort)),
-        patch.object(design, "SMALLEST", smallest),
-    ):
-        yield
-
-
-def finished() -> dict[str, dict[str, Any]]:
+def finished(journal: Path) -> dict[str, dict[str, Any]]:
     """All runs of the journal by key."""
-    return {row["key"]: row for row in lines.read(JOURNAL)}
+    return {row["key"]: row for row in lines.read(journal)}
+
+
+def seeds_of(arguments: argparse.Namespace) -> range:
+    """The seeds of a comparison."""
+    return range(arguments.first_seed, arguments.first_seed + arguments.seeds)
 
 
 def jobs_of(arguments: argparse.Namespace, group: str, family: str) -> dict[str, list[Job]]:
     """Variant -> its jobs, one a seed."""
     fixed = (arguments.effort, arguments.overhead, arguments.max_trials, arguments.trainings)
     return {
-        name: [Job(family, options, seed, *fixed) for seed in range(arguments.seeds)]
+        name: [Job(family, options, seed, *fixed) for seed in seeds_of(arguments)]
         for name, options in GROUPS[group].items()
     }
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs what the journal does not have yet, seed by seed."""
-    done = finished()
+    done = finished(arguments.journal)
     wanted = {
         job.key: job
         for group in arguments.groups
@@ -267,7 +249,7 @@ def run(arguments: argparse.Namespace) -> None:
     with ProcessPoolExecutor(arguments.processes) as pool:
         futures = {pool.submit(job): job for job in jobs}
         for future in track(as_completed(futures), total=len(jobs)):
-            lines.append(JOURNAL, {"key": futures[future].key, **future.result()})
+            lines.append(arguments.journal, {"key": futures[future].key, **future.result()})
 
 
 @dataclass(frozen=True)
@@ -323,18 +305,48 @@ def factors(found: list[Comparison], draws: int = 4000) -> np.ndarray:
     return np.exp(np.stack([mean, low, high], axis=1))
 
 
+def table_of_factors(arguments: argparse.Namespace) -> None:
+    """Prints for each variant a row a problem: factors at some times, and over all checkpoints."""
+    done, rng = finished(arguments.journal), np.random.default_rng(0)
+    columns = {f"at {c:g}": [CHECKPOINTS.index(c)] for c in FACTOR_TIMES} | {
+        "all": list(range(len(CHECKPOINTS)))
+    }
+    for group in arguments.groups:
+        ratios: dict[str, np.ndarray] = {}
+        for family in arguments.problems:
+            variants = jobs_of(arguments, group, family)
+            shared = [
+                i for i in range(arguments.seeds) if all(jobs[i].key in done for jobs in variants.values())
+            ]
+            if shared:
+                found = paired_log_ratios(
+                    [[done[jobs[i].key] for i in shared] for jobs in variants.values()], CHECKPOINTS
+                )
+                missing = ((0, 0), (0, 0), (0, len(CHECKPOINTS) - found.shape[2]))
+                ratios[family] = np.pad(found, missing, constant_values=np.nan)
+        for v, variant in list(enumerate(GROUPS[group]))[1:]:
+            print(f"| {variant} | " + " | ".join(columns) + " |\n" + "|---" * (len(columns) + 1) + "|")
+            for name, members in [*((f, [f]) for f in ratios), ("all problems", list(ratios))]:
+                cells = [
+                    factor_cell([mean_known(ratios[m][v][:, c]) for m in members], rng)
+                    for c in columns.values()
+                ]
+                print(f"| {name} | " + " | ".join(cells) + " |")
+            print()
+
+
 def compare(arguments: argparse.Namespace) -> Iterator[Comparison]:
     """What the journal says of each group on each family."""
-    done = finished()
+    done = finished(arguments.journal)
     for group in arguments.groups:
         for family in arguments.problems:
             variants = jobs_of(arguments, group, family)
             shared = [
-                s for s in range(arguments.seeds) if all(jobs[s].key in done for jobs in variants.values())
+                i for i in range(arguments.seeds) if all(jobs[i].key in done for jobs in variants.values())
             ]
             if not shared:
                 continue
-            runs = [[done[jobs[s].key] for s in shared] for jobs in variants.values()]
+            runs = [[done[jobs[i].key] for i in shared] for jobs in variants.values()]
             # A run that came to the end of its budget ended with the trial that was under way, beyond it.
             budget = next(iter(variants.values()))[0].budget
             reached = min(budget, *(run["end"] for of_variant in runs for run in of_variant))
@@ -387,22 +399,33 @@ def markdown(arguments: argparse.Namespace) -> None:
         print()
 
 
+ACTIONS = {"run": run, "table": table, "markdown": markdown, "factors": table_of_factors}
+
+
 def main() -> None:
     """Runs or shows comparisons."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("action", choices=["run", "table", "markdown"])
+    parser.add_argument("action", choices=list(ACTIONS))
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
-    parser.add_argument("--problems", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--problems", nargs="+", choices=[*FAMILIES, *YAHPO_SCENARIOS])
+    parser.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data: adds its problems")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="fresh seeds: those that no setting was chosen with"
+    )
+    parser.add_argument("--journal", type=Path, default=JOURNAL, help="where finished runs are kept")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--effort", type=float, default=0.3, help="of each suggestion, from 0 to 1")
-    parser.add_argument("--overhead", type=float, default=0.1, help="seconds of thinking a trial counts for")
+    parser.add_argument("--effort", type=float, default=EFFORT, help="of each suggestion, from 0 to 1")
+    parser.add_argument("--overhead", type=float, default=0.1, help="seconds of overhead per trial")
     parser.add_argument("--max-trials", type=int, default=80)
     parser.add_argument("--trainings", type=float, help="of the budget, instead of each problem's own")
     arguments = parser.parse_args()
-    {"run": run, "table": table, "markdown": markdown}[arguments.action](arguments)
+    if arguments.yahpo is not None:
+        add_yahpo(arguments.yahpo)
+    arguments.problems = arguments.problems or list(FAMILIES)
+    ACTIONS[arguments.action](arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured thinking.
+"""A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured overhead.
 
 Thinking is measured in process time, so that other work on the machine does not count; neither does looking at
 the incumbent after each trial, which a user does at the end.
@@ -6,15 +6,13 @@ the incumbent after each trial, which a user does at the end.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 import fabolas
+from experiments.clock import Clock
 
 
 class Problem(Protocol):
@@ -33,27 +31,6 @@ class Problem(Protocol):
     def truth(self, config: dict[str, Any]) -> float: ...
 
 
-class Clock:
-    """Process time, without what passes while it is stopped."""
-
-    def __init__(self) -> None:
-        self._left_out = 0.0
-        self._stopped: float | None = None
-
-    def __call__(self) -> float:
-        return (time.process_time() if self._stopped is None else self._stopped) - self._left_out
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Time does not pass, for those who look at the clock meanwhile neither."""
-        self._stopped = start = time.process_time()
-        try:
-            yield
-        finally:
-            self._left_out += time.process_time() - start
-            self._stopped = None
-
-
 @dataclass(frozen=True)
 class Run:
     """One simulated run, a row a trial."""
@@ -62,7 +39,7 @@ class Run:
     regret: np.ndarray  # (n,) true loss of the incumbent then, less the best; NaN before the first
     size: np.ndarray  # (n,) fraction of the target
     cost: np.ndarray  # (n,)
-    thinking: np.ndarray  # (n,)
+    overhead: np.ndarray  # (n,)
     origin: np.ndarray  # (n,) what decided
     test: np.ndarray  # (n,) test error of the incumbent then; NaN before the first, or if a problem has none
 
@@ -91,7 +68,7 @@ def simulate(
     overhead: float | None = None,
     **options: Any,
 ) -> Run:
-    """Run until the simulated time is used up. With `overhead` thinking counts as that many seconds."""
+    """Run until the simulated time is used up. With `overhead` overhead counts as that many seconds."""
     rng = np.random.default_rng([seed, 2017, 1])  # a stream of its own: a study's are those of [seed, id]
     rows: list[tuple[float, float, float, float, float, str, float]] = []
     test_error = getattr(problem, "test_error", lambda config: np.nan)
@@ -113,9 +90,9 @@ def simulate(
             study.tell(suggestion, loss, cost=cost)
             with clock.stopped():
                 incumbent = study.incumbent()
-            now += cost + suggestion.thinking
+            now += cost + suggestion.overhead
             regret = np.nan if incumbent is None else problem.truth(incumbent.config) - problem.best
             test = np.nan if incumbent is None else test_error(incumbent.config)
             fraction = float(np.prod([suggestion.fidelity[n] / target[n] for n in target]))
-            rows.append((now, regret, fraction, cost, suggestion.thinking, suggestion.origin, test))
+            rows.append((now, regret, fraction, cost, suggestion.overhead, suggestion.origin, test))
     return Run(*(np.array(column) for column in zip(*rows, strict=True)))

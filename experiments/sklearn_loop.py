@@ -3,7 +3,7 @@
     python -m experiments.sklearn_loop --problems boosting rugged6 --seeds 16 --trainings 6
 
 A training of the best configuration on all the rows takes about 20 seconds, the budget is a few of these, as a
-user's often is; thinking counts in process time. What is printed is the regret of the answer: the best measured on
+user's often is; overhead counts in process time. What is printed is the regret of the answer: the best measured on
 all the rows.
 """
 
@@ -14,22 +14,21 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import fabolas
 from experiments import synthetic
+from experiments.clock import Clock
 from experiments.simulate import Problem
 from experiments.svm_grid.problem import Problem as SvmGrid
-from fabolas.budget import Budget
-from fabolas.sklearn.loop import Ending, Loop
-from fabolas.sklearn.rows import Row
-from fabolas.sklearn.scores import Loss
+from fabolas.budget import Budget, Timer
+from fabolas.engine import Engine
+from fabolas.execution import Ended, Inline, Job
+from fabolas.sklearn.policy import SearchPolicy
 
 PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "boosting": lambda seed: synthetic.boosting(seed, 20.0),
@@ -43,36 +42,25 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
 SMALLEST = dict.fromkeys(PROBLEMS, 64) | {"boosting": 16, "covtype": 16}
 
 
-class Clock:
-    """Process time and the simulated seconds of trainings."""
-
-    def __init__(self) -> None:
-        self.trained = 0.0
-
-    def __call__(self) -> float:
-        return time.process_time() + self.trained
-
-
 def answer(name: str, trainings: float, seed: int) -> tuple[float, float, int]:
     """Regret of one search's answer, what it used of its budget, and how many trials were on all the rows."""
     problem, clock, rng = PROBLEMS[name](seed), Clock(), np.random.default_rng([seed, 1])
     sizes = fabolas.Space(problem.space, problem.fidelities).fidelities["size"]
     full = int(sizes.high)
     space = fabolas.Space(problem.space, {"size": (max(int(sizes.low), full // SMALLEST[name]), full)})
-    budget, start = trainings * problem.full_cost, clock()
+    budget, timer = trainings * problem.full_cost, Timer(clock)
 
-    def evaluate(params: dict[str, Any], size: int) -> Row:
-        loss, seconds = problem(params, size=size, rng=rng)
-        clock.trained += seconds
-        return Row(params, size, seconds, ({"test_scores": 1.0 - loss},))
+    def evaluate(job: Job) -> Ended:
+        loss, seconds = problem(job.config, **job.fidelity, rng=rng)
+        clock.advance(seconds)
+        return Ended(job.id, "complete", loss, seconds)
 
-    with fabolas.Study(space, seed=seed, clock=clock) as study:
-        ending = Ending(verify=True, refit=0.0, configurations=None)
-        loop = Loop(study, evaluate, Loss("score", 1.0), Budget(budget), ending, {}, full, start, clock)
-        loop.run(lambda snapshot: None)
-    there = [row for row in loop.rows.values() if row.size == full]
-    best = max(there, key=lambda row: row.score("score"))
-    return problem.truth(best.params) - problem.best, (clock() - start) / budget, len(there)
+    with fabolas.Study(space, seed=seed, clock=clock, target_share=0.5) as study:
+        policy = SearchPolicy(study, full, verify=True, refit_ratio=0.0, configurations=None)
+        Engine(study, Inline(evaluate), Budget(budget), timer, policy=policy).run()
+    at_target = [trial for trial in study.trials if trial.fidelity["size"] == full]
+    best = min(at_target, key=lambda trial: trial.loss or np.inf)
+    return problem.truth(best.config) - problem.best, timer() / budget, len(at_target)
 
 
 def main() -> None:

@@ -171,13 +171,13 @@ class TimeIsUp(BaseException):
 
 
 @dataclass
-class Clock:
-    """Seconds of a run; it rings once the budget is used up."""
+class Alarm:
+    """Seconds of a run; it ends the run once the budget is used up."""
 
     budget: float
     wall: bool
 
-    def __enter__(self) -> Clock:
+    def __enter__(self) -> Alarm:
         self.read = time.perf_counter if self.wall else time.process_time
         self.start, self.armed = self.read(), False
         name, which = ("SIGALRM", signal.ITIMER_REAL) if self.wall else ("SIGVTALRM", signal.ITIMER_VIRTUAL)
@@ -219,7 +219,7 @@ def by_random(
 ) -> Answers:
     """The best candidate so far after each candidate."""
     best, answers = -np.inf, []
-    with Clock(budget, wall) as clock:
+    with Alarm(budget, wall) as clock:
         for i in count():
             search = RandomizedSearchCV(
                 estimator, space, n_iter=1, cv=FOLDS, refit=False, random_state=1000 * seed + i
@@ -237,7 +237,7 @@ def by_halving(
 ) -> Answers:
     """The best of the last rungs so far after each run."""
     best, answers, candidates = -np.inf, [], 9
-    with Clock(budget, wall) as clock:
+    with Alarm(budget, wall) as clock:
         for i in count():
             began = clock.seconds()
             search = HalvingRandomSearchCV(

@@ -208,3 +208,14 @@ def mixed(seed: int = 0, full_cost: float = 60.0) -> Problem:
 
     best = -0.9 * float(np.expm1(-0.04 / 0.9))
     return Problem("mixed", space, {"size": (500, 32000)}, surface, seconds, 0.02, best, full_cost)
+
+
+# Every family by its name: seed -> problem.
+FAMILIES: dict[str, Callable[[int], Problem]] = {
+    "svm_like": svm_like,
+    "rugged": lambda seed: rugged(6, seed),
+    "smooth": lambda seed: smooth(10, seed),
+    "misleading": misleading,
+    "boosting": boosting,
+    "mixed": mixed,
+}

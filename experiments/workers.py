@@ -2,7 +2,7 @@
 
     python -m experiments.workers --workers 1 4 --seeds 8
 
-The clock is simulated (`experiments.asynchronous`): the loop, the strategy and its thinking are the real ones. The
+The clock is simulated (`experiments.asynchronous`): the loop, the strategy and its overhead are the real ones. The
 time of a run is when the incumbent's regret comes within the distance to stay.
 """
 

@@ -4,10 +4,10 @@
     python -m experiments.svm_grid summary
     python -m experiments.svm_grid figures
 
-A run is simulated: a trial costs what the table says, plus the time that the strategy really thought. Finished
-runs are kept, so that a stopped comparison goes on where it was; those that ended at a lower `--max-trials` are
-made anew. `--cost-scale 100` makes trainings of minutes to an hour, the paper's regime. `summary` and `figures`
-show what there is for the same settings.
+A run is simulated: a trial costs what the table says, plus the measured overhead of the strategy. Finished runs are
+kept, so a stopped comparison continues where it was; runs that ended at a lower `--max-trials` are repeated.
+`--cost-scale 100` gives trainings of minutes to an hour, as in the paper. `summary` and `figures` show the finished
+runs of the same settings.
 """
 
 from __future__ import annotations

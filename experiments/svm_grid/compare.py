@@ -23,7 +23,7 @@ from fabolas.strategies import make
 # A method by its name in tables and figures: the strategy and its options.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "fabolas": ("fabolas", {}),
-    "fabolas-0": ("fabolas", {"grain": 0.0, "checks": 1.0}),  # docs/decisions/grain.md
+    "fabolas2017": ("fabolas2017", {}),
     "mtbo": ("mtbo", {}),
     "mtbo-1/32": ("mtbo", {"auxiliary": (1 / 32,)}),
     "mtbo-1/256": ("mtbo", {"auxiliary": (1 / 256,)}),
@@ -32,7 +32,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "hyperband": ("hyperband", {}),
     "random": ("random", {}),
 }
-COMPARED = ("fabolas", "mtbo", "es", "ei", "hyperband", "random")
+COMPARED = ("fabolas", "fabolas2017", "mtbo", "es", "ei", "hyperband", "random")
 MODEL_FREE = (
     "hyperband",
     "random",
@@ -42,7 +42,7 @@ JOURNAL = Path(".cache/svm_grid/runs.jsonl")
 
 @dataclass(frozen=True)
 class Setting:
-    """What all methods are given: the table, its costs, the time, and how thinking is counted.
+    """What all methods are given: the table, its costs, the time, and how overhead is counted.
 
     Attributes:
         data: name of a committed table, or path of a packed one.

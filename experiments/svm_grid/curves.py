@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.simulate import Run
 from experiments.svm_grid.problem import Array, Problem
-from fabolas.gp.kernels import Basis, loss_basis, power_law_basis
+from fabolas.gp.kernels import Basis, paper_loss_basis, power_law_basis
 
 
 def surface(problem: Problem, fraction: float) -> tuple[float, Array]:
@@ -103,16 +103,19 @@ def scaling(problem: Problem, cell: tuple[int, int]) -> Scaling:
         loss_deviation=np.array([values.std() for values in losses]),
         seconds=np.exp(log_seconds),
         grid=smallest ** (1.0 - at),
-        power_fit=np.exp(least_squares(power_law_basis, u, log_loss, at)),
-        paper_fit=np.exp(least_squares(loss_basis, u, log_loss, at)),
-        seconds_fit=np.exp(least_squares(power_law_basis, u, np.array(log_seconds), at)),
+        power_fit=np.exp(least_squares(power_law_basis, u, log_loss, at, smallest)),
+        paper_fit=np.exp(least_squares(paper_loss_basis, u, log_loss, at, smallest)),
+        seconds_fit=np.exp(least_squares(power_law_basis, u, np.array(log_seconds), at, smallest)),
     )
 
 
-def least_squares(basis: Basis, u: Array, y: Array, at: Array) -> Array:
-    """The combination of the basis functions nearest to y (n,) at u (n,), evaluated at others (m,)."""
-    weights, *_ = np.linalg.lstsq(basis(u), y, rcond=None)
-    return np.asarray(basis(at) @ weights)
+def least_squares(basis: Basis, u: Array, y: Array, at: Array, smallest: float) -> Array:
+    """The combination of the basis functions nearest to y (n,) at u (n,), evaluated at others (m,).
+
+    The relative size of u is smallest^(1 - u).
+    """
+    weights, *_ = np.linalg.lstsq(basis(u, smallest ** (1.0 - u)), y, rcond=None)
+    return np.asarray(basis(at, smallest ** (1.0 - at)) @ weights)
 
 
 def typical_cells(problem: Problem, count: int = 5) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from experiments.svm_grid.problem import Problem
 HEATED = (1 / 128, 1 / 16, 1 / 4, 1.0)
 COLOURS = {
     "fabolas": "#c1272d",
+    "fabolas2017": "#e8836b",
     "mtbo": "#0000a7",
     "mtbo-1/4": "#0000a7",
     "mtbo-1/32": "#5b8ff9",

@@ -185,13 +185,13 @@ class Problem:
         return _locate(np.log(self.sizes), float(np.log(size)))
 
     def _bilinear(self, surface: Array, config: Mapping[str, Any]) -> float:
-        i, s = self._place("C", self.log_c, config)
-        j, t = self._place("gamma", self.log_gamma, config)
+        i, s = self._backend("C", self.log_c, config)
+        j, t = self._backend("gamma", self.log_gamma, config)
         corners = surface[i : i + 2, j : j + 2]
         return float(np.array([1 - s, s]) @ corners @ np.array([1 - t, t]))
 
     @staticmethod
-    def _place(name: str, grid: Array, config: Mapping[str, Any]) -> tuple[int, float]:
+    def _backend(name: str, grid: Array, config: Mapping[str, Any]) -> tuple[int, float]:
         value = float(np.log(config[name]))
         if not grid[0] - _EDGE <= value <= grid[-1] + _EDGE:
             raise ValueError(

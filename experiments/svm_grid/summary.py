@@ -36,7 +36,7 @@ class Summary:
     ended: tuple[int, ...]  # runs that had ended before each checkpoint: their last regret stands for it
     trials: float  # median
     end: float  # median time of the last trial, in full trainings
-    thinking: float  # median share of the time
+    overhead: float  # median share of the time
 
 
 def summarise(method: str, runs: list[Run], problem: Problem, checkpoints: tuple[float, ...]) -> Summary:
@@ -55,7 +55,7 @@ def summarise(method: str, runs: list[Run], problem: Problem, checkpoints: tuple
         ended=tuple(sum(run.time[-1] < checkpoint * unit for run in runs) for checkpoint in checkpoints),
         trials=_median(np.array([[len(run.time)] for run in runs]))[0],
         end=_median(np.array([[run.time[-1] / unit] for run in runs]))[0],
-        thinking=_median(np.array([[run.thinking.sum() / run.time[-1]] for run in runs]))[0],
+        overhead=_median(np.array([[run.overhead.sum() / run.time[-1]] for run in runs]))[0],
     )
 
 
@@ -106,7 +106,7 @@ def headings(checkpoints: tuple[float, ...]) -> list[str]:
         *(f"regret at {checkpoint:g}" for checkpoint in checkpoints),
         "trials",
         "end",
-        "thinking",
+        "overhead",
     ]
 
 
@@ -124,7 +124,7 @@ def cells(row: Summary, reference: Summary | None) -> list[str]:
         f"{value:.5f}{'*' if ended else ''}" if np.isfinite(value) else "—"
         for value, ended in zip(row.regret, row.ended, strict=True)
     ]
-    return [row.method, *times, *regrets, f"{row.trials:.0f}", _number(row.end), f"{row.thinking:.0%}"]
+    return [row.method, *times, *regrets, f"{row.trials:.0f}", _number(row.end), f"{row.overhead:.0%}"]
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,63 @@
+"""FABOLAS against today's tools.
+
+    python -m experiments.peers run --yahpo DIR --seeds 10 --processes 2
+    python -m experiments.peers summary --yahpo DIR --seeds 10
+    python -m experiments.peers figures --yahpo DIR --seeds 10
+
+DIR is a copy of github.com/slds-lmu/yahpo_data; without it only the SVM tables of this repository are used. Each
+tool needs its package: smac, optuna, dehb, hpbandster and statsmodels, botorch (with torch), scikit-learn. DIR needs
+onnxruntime.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from experiments.peers import problems
+from experiments.peers.compare import Journal, compare
+from experiments.peers.tools import TOOLS
+
+JOURNAL = Path(__file__).parent / "results.jsonl"
+FIGURES = Path(__file__).parents[2] / "docs" / "figures"
+
+
+def main() -> None:
+    """Parse the arguments and do what they say."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=["run", "summary", "figures"])
+    parser.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data")
+    parser.add_argument("--problems", nargs="*")
+    parser.add_argument("--tools", nargs="*", default=list(TOOLS))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--journal", type=Path, default=JOURNAL)
+    given = parser.parse_args()
+    names, journal = given.problems or problems.names(given.yahpo), Journal(given.journal)
+    seeds = list(range(given.seeds))
+    if given.command == "run":
+        count, finished = compare(names, given.tools, seeds, given.yahpo, journal, given.processes)
+        for job in track(finished, total=count, description="runs", console=Console(stderr=True)):
+            print(*job.key, flush=True)
+        return
+    from experiments.peers import figures, summary
+
+    results = summary.complete(journal, names, given.tools, seeds)
+    if given.command == "summary":
+        print(summary.markdown(results))
+        return
+    figures.overall(results, FIGURES / "peers.png")
+    figures.per_problem(results, FIGURES / "peers_problems.png")
+
+
+if __name__ == "__main__":
+    main()
