@@ -3,6 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKERS ?= 2
 BIN := .venv/bin
 STAMP := .venv/.stamp
+DEMO_STAMP := .venv/.stamp-demo
+# Work stealing keeps the tests of a file on one worker, so that clusters and other fixtures start once.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # One thread per process: the arrays are small, and the test workers share the cores.
 export OMP_NUM_THREADS ?= 1
@@ -10,34 +13,54 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast faults lint types layers bench format clean
+.PHONY: help demo test test-fast browser faults mutations lint types layers bench docs dist format clean
 
 help:
 	@echo "make demo       tune an SVM live on real data"
-	@echo "make test       lint, types, layers and all tests"
+	@echo "make test       lint, types, layers, documentation and all tests"
 	@echo "make test-fast  the tests without the slow ones"
-	@echo "make faults     kill a hundred runs at random moments and resume them"
-	@echo "make bench      seconds per ask(), as a table"
+	@echo "make faults     bad objectives and executors, kills, Ctrl-C, damaged files, hostile names, full disks: one table"
+	@echo "make mutations  switch off parts of the method, one by one, and see that a test notices"
+	@echo "make docs       build the documentation into site/"
+	@echo "make dist       build and check the wheel and the source distribution, in dist/"
+	@echo "make bench      seconds per ask(), and how often stated intervals hold, as tables"
 	@echo "make format     rewrite the sources as the formatter wants them"
 
-$(STAMP): pyproject.toml
+$(BIN)/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "fabolas needs Python 3.11 or later; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
-	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e ".[dev]"
-	@touch $(STAMP)
+	"$(PYTHON)" -m venv .venv
 
-demo: $(STAMP)
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e ".[dev]"
+	@touch $(STAMP) $(DEMO_STAMP)
+
+# The demo needs only scikit-learn beside the core.
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e ".[sklearn]"
+	@touch $(DEMO_STAMP)
+
+demo: $(DEMO_STAMP)
 	$(BIN)/python -m fabolas.demo
 
-test: lint types layers
-	$(BIN)/pytest -n $(WORKERS)
+test: lint types layers docs browser
+	$(PYTEST)
 
-test-fast: $(STAMP)
-	$(BIN)/pytest -n $(WORKERS) -m "not slow"
+test-fast: $(STAMP) browser
+	$(PYTEST) -m "not slow"
+
+# The tests of the report and of the live page need Chromium. Where it cannot be installed, they are skipped; with CI=true
+# they fail.
+browser:
+	@if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then \
+		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; } >/dev/null 2>&1 \
+		|| echo "Chromium could not be installed: the tests that need it are skipped"; fi
 
 faults: $(STAMP)
-	$(BIN)/python -m tests.faults.kill --runs 100
+	$(BIN)/python -m tests.faults
+
+mutations: $(STAMP)
+	$(BIN)/python -m tests.mutations
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -51,10 +74,19 @@ layers: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.ask
+	$(BIN)/python -m experiments.calibration --seeds 5
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation .
+	$(BIN)/twine check --strict dist/*
 
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build site
