@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 import fabolas
 from experiments.asynchronous import Workers
 from experiments.synthetic import svm_like
-from fabolas import Float, Incumbent, Outcome, Result, Study, Trial
+from fabolas import Float, Incumbent, Outcome, Result, Study, Trial, TrialContext
 from fabolas.budget import Budget, Timer
 from fabolas.engine import Engine
 from fabolas.execution import Ended, Inline, Job
@@ -71,7 +71,7 @@ def run(
         return Result(study, engine.run()), clock
 
 
-def at_target(trials: tuple[Trial, ...]) -> list[Trial]:
+def at_target(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.fidelity["size"] == FULL]
 
 
@@ -237,18 +237,19 @@ def test_workers_and_executors_verify_too() -> None:
 
 
 def test_the_last_trials_of_several_workers_are_different_configurations_at_the_target() -> None:
-    arrived = threading.Barrier(3, timeout=PATIENCE)
+    trials, finalists = 12, 3
+    arrived = threading.Barrier(finalists, timeout=PATIENCE)
 
-    def objective(config: dict[str, Any], size: int) -> float:
-        if size == FULL:  # all of them run at the same time
-            arrived.wait()
+    def objective(config: dict[str, Any], size: int, trial: TrialContext) -> float:
+        if trial.number >= trials - finalists:
+            arrived.wait()  # fails unless all of them run at the same time
         return honest(config["x"], size)
 
-    with ThreadPoolExecutor(3) as executor:
+    with ThreadPoolExecutor(finalists) as executor:
         result = fabolas.minimize(
             objective,
             *SPACE,
-            max_trials=12,
+            max_trials=trials,
             seed=0,
             n_initial=4,
             effort=0.0,
@@ -256,8 +257,14 @@ def test_the_last_trials_of_several_workers_are_different_configurations_at_the_
             executor=executor,
             progress=False,
         )
-    last = [trial.config["x"] for trial in result.trials if trial.fidelity["size"] == FULL]
-    assert len(last) == len(set(last)) == 3
+    by_number = sorted(result.trials, key=lambda trial: trial.id)
+    assert [trial.status for trial in by_number] == ["complete"] * trials
+    last = by_number[-finalists:]
+    assert at_target(last) == last
+    assert len({trial.config["x"] for trial in last}) == finalists
+    # The search itself may suggest the target too; the finalists are other configurations.
+    searched = at_target(by_number[:-finalists])
+    assert not {trial.config["x"] for trial in last} & {trial.config["x"] for trial in searched}
 
 
 def test_the_answer_in_the_file_is_that_of_the_run(tmp_path: Path) -> None:
