@@ -1,4 +1,4 @@
-"""The adapters of docs/howto/curves.md: each is run with its library, from scratch and from a checkpoint."""
+"""The objectives of the pages on curves of networks and boosting: each is run, from scratch and from a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ import fabolas
 from fabolas.execution import Curve, Ended, Job
 from fabolas.execution.evaluate import evaluate
 
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "curves.md"
+PAGES = [
+    Path(__file__).parents[1] / "docs" / "howto" / f"curves-{kind}.md" for kind in ("networks", "boosting")
+]
 # Heading -> the library, the name of its objective, the fidelity.
 ADAPTERS = {
     "PyTorch": ("torch", "pytorch", "epochs"),
     "Lightning": ("lightning", "with_lightning", "epochs"),
     "Keras": ("keras", "with_keras", "epochs"),
-    "xgboost": ("xgboost", "with_xgboost", "rounds"),
-    "lightgbm": ("lightgbm", "with_lightgbm", "rounds"),
+    "XGBoost": ("xgboost", "with_xgboost", "rounds"),
+    "LightGBM": ("lightgbm", "with_lightgbm", "rounds"),
 }
 
 
 def block(heading: str) -> str:
-    """The code below a heading of the page."""
-    found = re.search(
-        rf"^### {heading}\n.*?```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    """The code below a heading of the pages."""
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+    found = re.search(rf"^## {heading}\n.*?```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert found is not None, heading
     return found[1]
 

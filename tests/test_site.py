@@ -1,4 +1,4 @@
-"""The documentation site: every public name is in the API reference, with an example on its page."""
+"""The documentation site: no page is too long; every public name is in the API reference, with an example."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,9 @@ import pytest
 
 import fabolas
 
-API = Path(__file__).parents[1] / "docs" / "api"
+DOCS = Path(__file__).parents[1] / "docs"
+API = DOCS / "api"
+MAX_LINES, MAX_WORDS = 160, 1500  # of a page; longer ones are split
 PAGES = sorted(page for page in API.glob("*.md") if page.name != "index.md")
 _REFERENCE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 
@@ -24,5 +26,11 @@ def test_each_name_of_the_api_reference_is_in_an_example_of_its_page(page: Path)
     names = [name.rsplit(".", 1)[1] for name in _REFERENCE.findall(text)]
     missing = [name for name in names if name not in examples]
     assert names
-    # Strategies are chosen by name; the adapters of Ray have pages of their own.
-    assert not missing or page.stem in ("strategies", "adapters")
+    assert not missing
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_no_page_is_longer_than_a_person_will_read(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text.count("\n") <= MAX_LINES
+    assert len(text.split()) <= MAX_WORDS

@@ -56,7 +56,7 @@ def _why_no_answer(study: LoadedStudy) -> str:
 
 
 def incumbent_as_json(trials: Sequence[Trial], incumbent: Incumbent) -> dict[str, Any]:
-    """Return the answer in the types of JSON; docs/howto/command-line.md describes the keys."""
+    """Return the answer in the types of JSON; docs/howto/command-line-studies.md describes the keys."""
     by_id = {trial.id: trial for trial in trials}
     own = [by_id[trial_id] for trial_id in incumbent.trial_ids]
     return {
