@@ -5,8 +5,8 @@
     python -m experiments.networks.resnet figures --scale small --time-budget 120 --seeds 3
 
 Trained by gradient descent with momentum. Hyperparameters: learning rate, L2 regularisation, momentum, and the factor
-by which the learning rate is multiplied after 1/2 and 3/4 of the epochs (41 and 61 of 82 in the paper). As in the paper,
-the answers are trained on all training images and measured on the validation images.
+by which the learning rate is multiplied after 1/2 and 3/4 of the epochs (41 and 61 of 82 in the paper). As in the
+paper, the answers are trained on all training images and measured on the validation images.
 
 | | `--scale paper` | `--scale small` |
 |---|---|---|
@@ -97,7 +97,7 @@ class ResNet:
         return nn.Sequential(*_convolution(3, self.width, 1), nn.ReLU(), *blocks, *pooled)
 
     def optimizer(self, config: dict[str, Any], model: nn.Module) -> torch.optim.Optimizer:
-        """Gradient descent with momentum. The penalty is l2 times the sum of squares, so its gradient has a factor 2."""
+        """Gradient descent with momentum. The penalty is l2 times the sum of squares: its gradient has a factor 2."""
         return torch.optim.SGD(
             model.parameters(), config["learning_rate"], config["momentum"], weight_decay=2.0 * config["l2"]
         )
