@@ -84,6 +84,7 @@ class Network:
         self._train, self._valid, self._test = (
             training.tensors(part, scale.side) for part in (split.train, split.valid, split.test)
         )
+        training.warm_up()
 
     def train(
         self, config: dict[str, Any], seed: int, report: Report | None, *, rows: int, epochs: int

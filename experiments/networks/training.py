@@ -19,6 +19,13 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def warm_up() -> None:
+    """Take one step, so that what PyTorch imports at the first one is not counted as time of the first trial."""
+    model = nn.Linear(1, 2).to(device())
+    data = torch.zeros(1, 1, device=device()), torch.zeros(1, dtype=torch.int64, device=device())
+    fit(model, torch.optim.SGD(model.parameters(), 0.0), data, Plan(1, 1), torch.Generator())
+
+
 def tensors(images: tuple[Pixels, Labels], side: int) -> tuple[Tensor, Tensor]:
     """Images as (n, 3, side, side) about in [-2, 2], averaged from 32 x 32 if `side` is smaller; labels."""
     x = torch.from_numpy(images[0].transpose(0, 3, 1, 2).copy()).float().div(127.5).sub(1.0)
