@@ -44,6 +44,9 @@ class Workers:
         self._events: deque[Event] = deque()
         self.busy = 0.0  # seconds of all workers
 
+    def start(self, timeout: float) -> None:
+        """Nothing: simulated workers are always ready."""
+
     def submit(self, job: Job) -> None:
         """Let it wait for the first worker that is free."""
         self._clock.advance(self._fixed_overhead)

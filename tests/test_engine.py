@@ -25,7 +25,7 @@ from fabolas.storage.reader import read
 from fabolas.strategies.random import Random
 from tests.helpers.clock import Clock
 from tests.helpers.problems import SIZE, SPACE, bowl, minimize
-from tests.helpers.waiting import wait_until
+from tests.helpers.waiting import PATIENCE, wait_until
 
 
 def test_two_processes_find_what_one_does() -> None:
@@ -136,6 +136,69 @@ def test_the_budget_is_the_clock_and_not_the_sum_of_the_costs() -> None:
     begun = [trial.elapsed - trial.cost for trial in result.trials]
     assert max(begun) < 5 * cost
     assert result.elapsed >= 5 * cost
+
+
+class SlowToStart(Workers):
+    """Workers that take long to start."""
+
+    def start(self, timeout: float) -> None:
+        self._clock.advance(1000.0 * self._problem.full_cost)
+
+
+@pytest.mark.parametrize("before", [0, 5])
+def test_the_start_of_the_workers_does_not_count_towards_the_budget(before: int) -> None:
+    cost, results = svm_like().full_cost, list[Result]()
+    for kind in (Workers, SlowToStart):
+        storage = MemoryStorage()
+        if before:
+            Simulated(storage).run(max_trials=before)
+        simulated = Simulated(storage)
+        simulated.backend = kind(simulated.problem, 4, simulated.clock, 0.5, np.random.default_rng(0))
+        results.append(simulated.run(time_budget=5 * cost))
+    usual, slow = results
+    assert [trial.elapsed for trial in slow.trials] == pytest.approx(
+        [trial.elapsed for trial in usual.trials]
+    )
+    assert slow.elapsed == pytest.approx(usual.elapsed)
+    assert len(slow.trials) > before + 5
+
+
+class LoadsWhen:
+    """Data that are loaded when a file exists."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __setstate__(self, state: dict[str, Path]) -> None:
+        wait_until(state["file"].exists)
+        self.__dict__.update(state)
+
+
+def test_the_budget_of_worker_processes_starts_when_the_data_are_loaded(tmp_path: Path) -> None:
+    def objective(config: dict[str, Any], size: int, data: LoadsWhen) -> float:
+        return float(data.file.stat().st_size)
+
+    storage, go = MemoryStorage(), tmp_path / "go"
+    thread = threading.Timer(1.0, go.write_text, ["now"])
+    thread.start()
+    result = minimize(
+        objective, data=LoadsWhen(go), time_budget=1.0, grace=PATIENCE, workers=2, storage=storage
+    )
+    assert {trial.status for trial in result.trials} == {"complete"}
+    assert storage.run_budget is not None
+    assert storage.run_budget.started >= go.stat().st_mtime
+
+
+def test_workers_are_not_started_for_a_budget_that_is_used_up(tmp_path: Path) -> None:
+    storage = MemoryStorage()
+    minimize(bowl, max_trials=2, storage=storage)
+    minimize(  # its data would never be loaded
+        lambda config, size, data: 0.5,
+        data=LoadsWhen(tmp_path / "never"),
+        max_trials=2,
+        workers=2,
+        storage=storage,
+    )
 
 
 def test_a_continued_file_goes_on_at_the_clocks_time_unless_told_otherwise() -> None:

@@ -104,6 +104,22 @@ def test_if_the_incumbent_disappoints_another_one_is_evaluated_at_the_target(see
     assert result.verified
 
 
+def test_a_trial_that_verifies_the_answer_is_not_recorded_as_one_that_the_user_enqueued() -> None:
+    result = fabolas.minimize(
+        lambda config, size: honest(config["x"], size),
+        *SPACE,
+        max_trials=9,
+        initial=[({"x": 0.9}, {"size": FULL}), ({"x": 0.1}, {"size": 100})],
+        seed=0,
+        overhead=0.0,
+        progress=False,
+    )
+    origins = [trial.suggestion.origin for trial in result.trials]
+    assert origins[:2] == ["enqueued", "enqueued"]
+    assert origins[-1] == "verification"
+    assert origins.count("enqueued") == 2
+
+
 @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
 def test_with_a_number_of_trials_the_last_ones_are_at_the_target(seed: int) -> None:
     result, _ = run(Budget(None, 15), seed=seed)

@@ -156,8 +156,9 @@ def minimize(
         space: Hyperparameters by name, a ConfigurationSpace, or a Space.
         fidelities: Name -> (low, high) or Fidelity; the upper end is the target.
         time_budget: Seconds, text such as "90s", "30 min" or "1h30m", or a timedelta: wall-clock time, our own
-            overhead included. It starts with the first suggestion, after the storage was opened. The time that a
-            continued storage has used counts. Trials that run at its end are waited for (see ``grace``).
+            overhead included. It starts when the first trial can start: after the storage was opened, and after the
+            first worker process has loaded the objective and the data. The time that a continued storage has used
+            counts. Trials that run at its end are waited for (see ``grace``).
         max_trials: Number of trials, failed ones and those of a continued storage included.
         direction: "minimize", or "maximize" if the objective returns a score: ``fabolas.maximize`` is the same.
         initial: Configurations to evaluate first, for example the one in use today. Each is a dict, evaluated at a
@@ -192,7 +193,7 @@ def minimize(
         grace: How long trials that run at the end of the time budget are waited for. After that they are abandoned
             with a warning. By default one minute, or half of the time budget if that is longer. Trials in this
             process (one worker, no limits) cannot be abandoned. Without a time budget there is no such limit; give a
-            ``trial_timeout``.
+            ``trial_timeout``. It is also how long the start of worker processes does not count towards the budget.
         callbacks: Functions that are called as ``callback(study, trial)`` after each trial. ``study.stop()`` ends the
             run. If a callback raises an exception, running trials are waited for, and then it is raised here.
         trial_directory: Where each trial gets its ``trial.directory``. By default ``FILE-trials`` beside the storage,
@@ -234,7 +235,7 @@ def minimize(
             study,
             backend,
             budget,
-            Timer(clock),  # time before the first suggestion does not count
+            Timer(clock),
             fresh_budget=fresh_budget,
             max_failures=max_failures,
             policy=_policy(study, verify),

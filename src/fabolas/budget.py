@@ -23,17 +23,21 @@ Clock = Callable[[], float]
 
 
 class Timer:
-    """Seconds since it was made.
+    """Seconds since it was made, or since ``restart``.
 
     Attributes:
         clock: What it measures with.
-        started: When it was made, in seconds since the epoch.
+        started: When it was made or restarted, in seconds since the epoch.
     """
 
     def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.clock = clock
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from now."""
         self.started = time.time()
-        self._start = clock()
+        self._start = self.clock()
 
     def __call__(self) -> float:
         return self.clock() - self._start

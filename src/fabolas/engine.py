@@ -151,6 +151,7 @@ class Engine:
             try:
                 self._stop_if(self._stop_conditions.why_stop())
                 self._show()
+                self._start_workers()
                 while self._step():
                     pass
             except KeyboardInterrupt:
@@ -171,6 +172,12 @@ class Engine:
             given_up=self._given_up,
             stopped=self._why_stopped,
         )
+
+    def _start_workers(self) -> None:
+        """Start the workers. The budget starts when one of them can run a trial, or after the grace period."""
+        if self._backend.asynchronous and not self._is_over():
+            self._backend.start(self._grace)
+            self._state.restart_timer()
 
     def _step(self) -> bool:
         """Start a trial if a worker is free, then record what has happened; False if nothing is left to do."""

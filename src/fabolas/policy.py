@@ -4,6 +4,7 @@
 """
 
 import math
+from dataclasses import replace
 from typing import Protocol
 
 from fabolas.budget import Budget, RunBudget, Timer
@@ -61,6 +62,12 @@ class RunState:
         self.incumbent: Incumbent | None = study.trajectory[-1][1] if study.trajectory else None
         self.n_trials_at_update = 0
         self._next_update = -math.inf
+
+    def restart_timer(self) -> None:
+        """Count the seconds of this run from now."""
+        self._timer.restart()
+        self._run_budget = replace(self._run_budget, started=self._timer.started)
+        self.study.save_run_budget(self._run_budget)
 
     @property
     def seconds_used(self) -> float:

@@ -14,7 +14,10 @@ from fabolas.reports import EarlyStopRule, Report
 from fabolas.transforms import LARGEST_LOSS
 
 Status = Literal["complete", "failed", "abandoned"]
-ADDED = "added"  # origin of a trial that was measured elsewhere
+# Origins of suggestions that no strategy made.
+ENQUEUED = "enqueued"  # the user asked for it
+VERIFICATION = "verification"  # the run verifies its answer
+ADDED = "added"  # measured elsewhere
 YEAR_10000 = 253_402_300_800.0  # seconds since the epoch; no date of Python is later
 
 

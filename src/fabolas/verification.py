@@ -16,6 +16,7 @@ If the budget cannot hold one evaluation at the target, a warning says so as soo
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from fabolas.display import error_summary, safe_text
 from fabolas.policy import RunState
 from fabolas.progress import duration
 from fabolas.study import Study
-from fabolas.trials import Incumbent, Suggestion, Trial
+from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
 
 N_FINALISTS = 3  # trials of a budget, at most, that are kept for the best configurations at the target
 _TRIALS_PER_FINALIST = 3  # with fewer trials there are fewer finalists
@@ -145,9 +146,9 @@ class Verification:
         if step.config is None:
             return None
         if not final:
-            return run.study.ask_for(step.config, step.fidelity, queued=True) if self._is_due(run) else None
+            return ask_to_verify(run.study, step.config, step.fidelity) if self._is_due(run) else None
         if not over and step.target.limit <= self.seconds_left(run):
-            return run.study.ask_for(step.config, queued=True)
+            return ask_to_verify(run.study, step.config)
         if not self._rules.may_exceed:
             return self._as_near_as_fits(run, step.config)
         return self.evaluate_over_budget(run) if self.should_try_target(run) else None
@@ -159,7 +160,7 @@ class Verification:
         if self._step.config is None:
             return None
         self._warn_if_late(run)
-        return run.study.ask_for(self._step.config, queued=True)
+        return ask_to_verify(run.study, self._step.config)
 
     def should_try_target(self, run: RunState) -> bool:
         """Whether no trial is complete at the target, and not too many have failed there.
@@ -203,7 +204,7 @@ class Verification:
     def ended(self, trial: Trial, run: RunState) -> None:
         """Remember when the last step ended; every evaluation at the target counts as one."""
         at_target = bool(run.study.space.is_at_target(trial.point[None])[0])
-        if trial.status != "abandoned" and (trial.suggestion.origin == "enqueued" or at_target):
+        if trial.status != "abandoned" and (trial.suggestion.origin == VERIFICATION or at_target):
             self._last_step = run.seconds_used
 
     def _target_seconds(self, run: RunState) -> float:
@@ -217,7 +218,7 @@ class Verification:
     def _is_due(self, run: RunState) -> bool:
         """Whether the step takes no longer than the search since the last one, and leaves enough of the budget."""
         step = self._step
-        one_runs = any(suggestion.origin == "enqueued" for suggestion in run.study.pending)
+        one_runs = any(suggestion.origin == VERIFICATION for suggestion in run.study.pending)
         if run.budget.seconds is None or step.config is None or one_runs:
             return False
         if step.fidelity is not None:
@@ -244,14 +245,14 @@ class Verification:
         if left <= 0 or run.trials_left <= 0:
             return None
         if target <= _FITTING_SHARE * left:
-            return study.ask_for(config, queued=True)
+            return ask_to_verify(study, config)
         # If the target fits, it must still fit after the step. If not, the step may show that it does.
         most = left - target if target <= left else _STEP_SHARE * left
-        one_runs = any(suggestion.origin == "enqueued" for suggestion in study.pending)
+        one_runs = any(suggestion.origin == VERIFICATION for suggestion in study.pending)
         for fidelity in [] if one_runs else _towards_target(study, config):
             if _predicted_cost(study, config, fidelity).median <= most:
-                return study.ask_for(config, fidelity, queued=True)
-        return study.ask_for(config, queued=True) if target <= left and not one_runs else None
+                return ask_to_verify(study, config, fidelity)
+        return ask_to_verify(study, config) if target <= left and not one_runs else None
 
     def _update(self, run: RunState) -> None:
         """Compute the incumbent and its next step, if a trial has ended since the last time."""
@@ -337,12 +338,12 @@ class VerifyingPolicy:
         if final and run.trials_left <= N_FINALISTS:
             finalist = verification.finalist(run, seconds)
             if finalist is not None:
-                return study.ask_for(finalist, queued=True)
+                return ask_to_verify(study, finalist)
         proposal = study.propose(remaining=spendable(seconds, verification.reserve(run)), at_target=final)
         if final and not study.space.is_at_target(proposal.point[None])[0]:
             finalist = verification.finalist(run, seconds)
             if finalist is not None:
-                return study.ask_for(finalist, queued=True)
+                return ask_to_verify(study, finalist)
         return study.accept(proposal, queued=True)
 
     def ended(self, trial: Trial, run: RunState) -> None:
@@ -375,6 +376,13 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
             f"of the budget of {duration(budget.seconds)}"
         )
     return f"the run ended before; an evaluation at the target is predicted to take {duration(cost)}"
+
+
+def ask_to_verify(
+    study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
+) -> Suggestion:
+    """A suggestion that verifies a configuration: at the target, or at a fidelity on the way there."""
+    return study.ask_for(config, fidelity, queued=True, origin=VERIFICATION)
 
 
 def spendable(seconds: float, reserve: float) -> float | None:

@@ -255,6 +255,51 @@ def test_bytes_on_a_workers_pipe_that_are_no_message_are_a_failed_trial(what: by
         assert one.error.endswith("Error('Ran out of input')), and was killed") or what != b"\0\0\0\0"
 
 
+class Loading:
+    """Data whose loading does something else."""
+
+    def __init__(self, what: Callable[[], object]) -> None:
+        self.what = what
+
+    def __setstate__(self, state: dict[str, Callable[[], object]]) -> None:
+        state["what"]()
+
+
+def sleep_long() -> None:
+    time.sleep(1000)
+
+
+def die() -> None:
+    os._exit(3)
+
+
+def test_a_started_pool_runs_its_jobs_in_the_processes_that_were_started() -> None:
+    backend = backend_for(lambda config, size, data: float(os.getpid()), "data", workers=2)
+    backend.start(PATIENCE)
+    ended = run(backend, *(job(i) for i in range(8)))
+    backend.close()
+    assert 1 <= len({one.loss for one in ended.values()}) <= 2
+
+
+def test_a_pool_does_not_wait_for_a_worker_that_dies_while_it_starts() -> None:
+    backend = backend_for(lambda config, size, data: 0.5, Loading(die), workers=1, limits=Limits(60.0))
+    with within(PATIENCE):
+        backend.start(2 * PATIENCE)
+    ended = run(backend, job(0))[0]
+    backend.close()
+    assert ended.status == "failed"
+    assert "exit code 3 before it could start the trial, twice" in (ended.error or "")
+
+
+@pytest.mark.parametrize("seconds", [0.2, 2 * PATIENCE])
+def test_the_start_of_a_worker_that_hangs_is_waited_for_until_the_timeout_or_a_wake(seconds: float) -> None:
+    backend = backend_for(lambda config, size, data: 0.5, Loading(sleep_long), workers=2)
+    threading.Timer(0.5, backend.wake).start()
+    with within(PATIENCE):
+        backend.start(seconds)
+        backend.close()
+
+
 class Client:
     """As much of a Dask client as the health check uses."""
 

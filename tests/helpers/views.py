@@ -11,7 +11,7 @@ from fabolas.strategies.maximized import Direction, directed
 from fabolas.study.view import RecordCopy, StudyView
 
 Loss = Callable[[dict[str, Any], dict[str, float]], float | None]  # None for a failure
-ORIGINS = ("design", "information", "batch", "target", "enqueued")
+ORIGINS = ("design", "information", "batch", "target", "enqueued", "verification")
 
 
 class View(StudyView):

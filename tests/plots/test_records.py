@@ -176,6 +176,7 @@ class TestTime:
                 trial(2, 100, status="failed", cost=4.0),
                 trial(3, 10_000, origin="target", cost=8.0),
                 trial(4, 10_000, origin="enqueued", cost=16.0),
+                trial(7, 10_000, origin="verification", cost=64.0),
                 trial(5, 2_000, origin="bracket 1 rung 0", cost=32.0),
                 trial(6, 10_000, origin="added", cost=1000.0),
             ]
@@ -189,12 +190,14 @@ class TestTime:
             if record.seconds[i, j]
         }
         assert table == {
-            ("10,000 (target)", "target evaluations"): 24.0,
+            ("10,000 (target)", "target evaluations"): 8.0,
+            ("10,000 (target)", "enqueued"): 16.0,
+            ("10,000 (target)", "verification"): 64.0,
             ("2,000", "search"): 32.0,
             ("100", "initial design"): 1.0,
             ("100", "information"): 2.0,
             ("100", "failures"): 4.0,
-            ("overhead", "overhead"): 1.75,
+            ("overhead", "overhead"): 2.0,
         }
         assert record.note == "Trials that were measured elsewhere are not counted."
 

@@ -234,7 +234,7 @@ class TestAnswer:
 
     def test_the_last_ones_are_promising_and_not_what_is_left_of_the_design(self) -> None:
         found = search(n_iter=6).fit(X, Y)
-        assert [trial.suggestion.origin for trial in found.trials_][4:] == ["enqueued", "enqueued"]
+        assert [trial.suggestion.origin for trial in found.trials_][4:] == ["verification", "verification"]
 
     def test_splits_may_come_from_a_generator(self) -> None:
         check(search(n_iter=4, cv=KFold(3).split(X)).fit(X, Y))

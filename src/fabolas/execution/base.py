@@ -39,6 +39,11 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Ready:
+    """A worker process has loaded the objective and its data, and waits for its first job."""
+
+
+@dataclass(frozen=True)
 class Started:
     """A worker has started a job.
 
@@ -133,6 +138,13 @@ class Backend(Protocol):
     capacity: int
     asynchronous: bool
 
+    def start(self, timeout: float) -> None:
+        """Start the workers, and wait until one of them can run a job, for at most ``timeout`` seconds.
+
+        Without this call, each worker starts with its first job. ``wake`` ends the waiting.
+        """
+        ...
+
     def submit(self, job: Job) -> None:
         """Run this job as soon as a worker is free."""
         ...
@@ -174,6 +186,10 @@ class Backend(Protocol):
 
 class Worker(Protocol):
     """Runs one job at a time. A ``Pool`` gives each worker a thread of its own."""
+
+    def start(self, ready: Callable[[], None]) -> None:
+        """Start before the first job, without waiting. Call ``ready`` when it can run a job, or can never do so."""
+        ...
 
     def run(self, job: Job, started: Callable[[], None], report: Callable[[Reported], None]) -> Ended:
         """Run the job and return its outcome.

@@ -159,6 +159,10 @@ class FutureWorker:
         self._job: int | None = None
         self._interrupt: futures.Future[None] = futures.Future()  # done when the present job is abandoned
 
+    def start(self, ready: Callable[[], None]) -> None:
+        """Do nothing: the executor starts its workers."""
+        ready()
+
     def run(self, job: Job, started: Callable[[], None], report: Callable[[Reported], None]) -> Ended:
         self._interrupt, self._job = futures.Future(), job.id
         self._reports, self._report = ReportFile(job), report

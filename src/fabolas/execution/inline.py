@@ -23,6 +23,9 @@ class Inline:
         self._jobs: deque[Job] = deque()
         self._started: int | None = None
 
+    def start(self, timeout: float) -> None:
+        """Do nothing: this process is running."""
+
     def submit(self, job: Job) -> None:
         self._jobs.append(job)
 

@@ -4,6 +4,7 @@ The threads only wait, for a process or a future. So a worker starts its next jo
 thread computes a suggestion.
 """
 
+import contextlib
 import queue
 import threading
 import time
@@ -37,6 +38,9 @@ class Pool:
         self._closed = False
         self._condition = threading.Condition()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._ready: queue.SimpleQueue[None] = (
+            queue.SimpleQueue()
+        )  # one entry for each worker that has started
         self._listener: Callable[[News], None] = lambda event: None
         self._threads = [
             threading.Thread(target=self._serve, args=(worker, i), name=f"fabolas-worker-{i}", daemon=True)
@@ -44,6 +48,12 @@ class Pool:
         ]
         for thread in self._threads:
             thread.start()
+
+    def start(self, timeout: float) -> None:
+        for worker in self._workers:
+            worker.start(partial(self._ready.put, None))
+        with contextlib.suppress(queue.Empty):
+            self._ready.get(timeout=timeout)
 
     def submit(self, job: Job) -> None:
         with self._condition:
@@ -81,6 +91,7 @@ class Pool:
 
     def wake(self) -> None:
         self._events.put(None)  # SimpleQueue.put is safe in a signal handler
+        self._ready.put(None)
 
     def close(self) -> None:
         with self._condition:

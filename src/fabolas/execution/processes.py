@@ -53,7 +53,7 @@ def pickle_objective(objective: Objective, data: Any) -> bytes:
 
 
 class ProcessWorker:
-    """Runs jobs in one process, which is started for the first job and again after it died or was killed.
+    """Runs jobs in one process. It is started by ``start`` or for the first job, and again after it died or was killed.
 
     Args:
         payload: The pickled objective and data.
@@ -81,6 +81,19 @@ class ProcessWorker:
         self._stopped = threading.Event()
         self._abandoned: int | None = None
         self._process: WorkerProcess | None = None
+
+    def start(self, ready: Callable[[], None]) -> None:
+        try:
+            process = self._process = WorkerProcess(self._payload, self._environment)
+        except OSError:  # ``run`` tries again, and says why if that fails too
+            ready()
+            return
+
+        def wait() -> None:
+            process.wait_until_ready()
+            ready()
+
+        threading.Thread(target=wait, name="fabolas-starter", daemon=True).start()
 
     def run(self, job: Job, started: Callable[[], None], report: Callable[[Reported], None]) -> Ended:
         for attempt in range(2):

@@ -11,7 +11,7 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from fabolas.execution.base import Ended, Job, Reported, Started
+from fabolas.execution.base import Ended, Job, Ready, Reported, Started
 from fabolas.execution.evaluate import evaluate
 
 
@@ -31,7 +31,7 @@ def main(descriptor: int) -> None:
     except BaseException:  # noqa: BLE001 - every exception becomes the reason of the failed trials
         failure = f"the worker process could not load the objective or its data:\n{traceback.format_exc()}"
 
-    def send(message: Started | Reported | Ended) -> None:
+    def send(message: Ready | Started | Reported | Ended) -> None:
         data = pickle.dumps(message)
         try:
             with sending:  # any thread of the objective may report
@@ -39,6 +39,7 @@ def main(descriptor: int) -> None:
         except ConnectionError:  # the parent does not want it any more, and says so by closing the pipe
             os._exit(0)
 
+    send(Ready())
     while True:
         job: Job = pickle.loads(messages.get())
         if objective is None:

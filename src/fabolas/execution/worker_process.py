@@ -19,7 +19,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
-from fabolas.execution.base import News
+from fabolas.execution.base import News, Ready
 from fabolas.execution.output import OutputForwarder
 from fabolas.execution.process_tree import KILL_MARKED_IN_SHELL, VARIABLE, kill_marked
 
@@ -66,6 +66,7 @@ class WorkerProcess:
     """
 
     def __init__(self, payload: bytes, environment: Mapping[str, str]) -> None:
+        self._ready = threading.Event()
         self._token = secrets.token_hex(16)
         self._received: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -86,6 +87,11 @@ class WorkerProcess:
     def pid(self) -> int:
         """The process id."""
         return self._process.pid
+
+    def wait_until_ready(self) -> None:
+        """Wait until it has loaded the objective and its data, or has ended."""
+        while not self._ready.wait(POLL_SECONDS) and self._process.poll() is None:
+            pass
 
     def send(self, message: bytes) -> None:
         """Send a message in the background: if the process does not read it, this call does not block."""
@@ -177,7 +183,11 @@ class WorkerProcess:
         """
         try:
             while True:
-                self._received.put(pickle.loads(self._connection.recv_bytes(_MAX_MESSAGE_BYTES)))
+                message = pickle.loads(self._connection.recv_bytes(_MAX_MESSAGE_BYTES))
+                if isinstance(message, Ready):
+                    self._ready.set()
+                else:
+                    self._received.put(message)
         except Exception as error:  # noqa: BLE001 - the objective can write anything to the pipe
             self._pipe_problem = f"closed its connection, or sent something that is not a message ({error!r})"
         self._received.put(None)

@@ -10,7 +10,7 @@ import numpy as np
 from fabolas._types import IntArray
 from fabolas.plots.drawing import Lines
 from fabolas.plots.ticks import number, seconds
-from fabolas.trials import ADDED, History, Trial
+from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, History, Trial
 
 MAX_POINTS = 400  # trials in one figure; with more, it shows the best ones and an even sample of the others
 MAX_PARAMETERS = 12  # of a configuration in a hover text
@@ -23,7 +23,8 @@ ORIGINS: Mapping[str, str] = {
     "target": "expected improvement at the target",
     "improvement": "expected improvement at the target",
     "batch": "information per second, decided before",
-    "enqueued": "enqueued, by the user or to verify the answer",
+    ENQUEUED: "enqueued by the user",
+    VERIFICATION: "verification of the answer",
     "random": "random",
     ADDED: "measured elsewhere",
 }

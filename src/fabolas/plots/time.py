@@ -11,24 +11,29 @@ from fabolas.plots.drawing import Bars, Drawing, Label, Layer, Panel
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_name
 from fabolas.plots.ticks import number, percent, row_axis, seconds, time_axis
-from fabolas.trials import ADDED, Trial
+from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, Trial
 
 PURPOSES = (
     "initial design",
     "information",
     "target evaluations",
+    "verification",
     "enqueued",
     "search",
     "failures",
     "overhead",
 )
-_COLOURS = dict(zip(PURPOSES, ("fourth", "answer", "second", "fifth", "third", "bad", "faint"), strict=True))
+_COLOURS = dict(
+    zip(PURPOSES, ("fourth", "answer", "second", "third", "fifth", "scale2", "bad", "faint"), strict=True)
+)
 _ORIGINS = {
     "design": "initial design",
     "information": "information",
     "batch": "information",
     "target": "target evaluations",
     "improvement": "target evaluations",
+    VERIFICATION: "verification",
+    ENQUEUED: "enqueued",
 }
 _MAX_CLASSES = 6  # of sizes below the target
 
@@ -70,11 +75,10 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> TimeRecord:
         np.zeros((len(labels) + 1, len(PURPOSES))),
         np.zeros((len(labels) + 1, len(PURPOSES)), int),
     )
-    at_target = study.space.is_at_target(history.points)
     for i, trial in enumerate(history.trials):
         if trial.suggestion.origin == ADDED:
             continue
-        column = PURPOSES.index(_purpose(trial, bool(at_target[i])))
+        column = PURPOSES.index(_purpose(trial))
         total[row_of[i], column] += trial.cost
         counts[row_of[i], column] += 1
     total[-1, -1], counts[-1, -1] = study.overhead, int((history.overheads > 0).sum())
@@ -89,13 +93,10 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> TimeRecord:
     return TimeRecord(name, rows, total[used], counts[used], note)
 
 
-def _purpose(trial: Trial, at_target: bool) -> str:
+def _purpose(trial: Trial) -> str:
     if trial.status != "complete":
         return "failures"
-    origin = trial.suggestion.origin
-    if origin == "enqueued":  # by the user, or to verify the answer
-        return "target evaluations" if at_target else "enqueued"
-    return _ORIGINS.get(origin, "search")
+    return _ORIGINS.get(trial.suggestion.origin, "search")
 
 
 def _rows(study: ReadableStudy, name: str | None) -> tuple[list[str], IntArray]:

@@ -17,10 +17,11 @@ from fabolas.policy import RunState
 from fabolas.sklearn.candidates import Candidates
 from fabolas.study import Study
 from fabolas.trials import Incumbent, Suggestion, Trial
-from fabolas.verification import N_FINALISTS, Verification, VerificationRules, spendable
+from fabolas.verification import N_FINALISTS, Verification, VerificationRules, ask_to_verify, spendable
 
 # If this many trials have failed and none has succeeded, the search ends.
 _MAX_FAILURES = 100
+_RANDOM = "random"  # origin of a candidate that no model has chosen
 
 
 class SearchPolicy:
@@ -73,12 +74,12 @@ class SearchPolicy:
         if self._can_run_all(run, seconds):
             config = self._candidates.random_configuration(self._max_size)
             affordable = self._candidates.is_affordable(config, seconds)
-            return study.ask_for(config, queued=True) if affordable else None
+            return study.ask_for(config, queued=True, origin=_RANDOM) if affordable else None
         final = verification is not None and verification.is_final(run)
         if verification is not None and final and run.trials_left <= N_FINALISTS:
             finalist = verification.finalist(run, seconds)
             if finalist is not None:
-                return study.ask_for(finalist, queued=True)
+                return ask_to_verify(study, finalist)
         if not study.history.complete.any() and study.history.failed.any():
             return self._retry_on_more_rows(study)
         suggestion = self._ask(run, seconds, final)
@@ -130,7 +131,7 @@ class SearchPolicy:
         n_failed = int(study.history.failed.sum())
         size = min(round(self._candidates.min_size * 2.0 ** min(n_failed, 64)), self._max_size)
         config = self._candidates.random_configuration(size)
-        return study.ask_for(config, self._candidates.fidelity(size), queued=True)
+        return study.ask_for(config, self._candidates.fidelity(size), queued=True, origin=_RANDOM)
 
     def _first_trial_of_fit(self, run: RunState) -> Suggestion | None:
         """One trial if this fit has run none, however short the budget.
@@ -145,9 +146,11 @@ class SearchPolicy:
         if incumbent is None:
             if not verify:
                 return study.ask(queued=True)
-            return study.ask_for(self._candidates.random_configuration(self._max_size), queued=True)
+            return study.ask_for(
+                self._candidates.random_configuration(self._max_size), queued=True, origin=_RANDOM
+            )
         size = self._max_size if verify and not incumbent.verified else self._candidates.min_size
-        return study.ask_for(incumbent.config, self._candidates.fidelity(size), queued=True)
+        return ask_to_verify(study, incumbent.config, self._candidates.fidelity(size))
 
     def _only_failures(self, run: RunState) -> bool:
         history = run.study.history

@@ -28,7 +28,7 @@ from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, affordable_level
 from fabolas.strategies.initial_design import initial_design, n_initial_points
 from fabolas.strategies.model_based import ModelBased, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number, check_whole_number
-from fabolas.trials import History, Suggestion
+from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 
 # With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
 # some of them waiting.
@@ -37,8 +37,13 @@ MAX_BUSY_SHARE = 0.5
 # last evaluations should be the best ones.
 N_LAST_EVALUATIONS = 20.0
 
-_NOT_DECIDED = ("design", "batch", "enqueued")  # origins of suggestions that needed no decision
-_TARGET_ORIGINS = ("target", "improvement", "enqueued")  # origins that aim at the value of the optimum
+_NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
+_TARGET_ORIGINS = (
+    "target",
+    "improvement",
+    ENQUEUED,
+    VERIFICATION,
+)  # origins that aim at the value of the optimum
 
 
 class InformationPerCost(ModelBased):

@@ -21,7 +21,7 @@ from fabolas.strategies.separation import separate_from_pending
 from fabolas.study.ledger import Ledger
 from fabolas.study.opening import check_overhead, check_seed, storage_of
 from fabolas.study.recording import RecordingStudy
-from fabolas.trials import Suggestion
+from fabolas.trials import ENQUEUED, Suggestion
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -133,7 +133,12 @@ class Study(RecordingStudy):
         return replace(entry.suggestion)
 
     def ask_for(
-        self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None, *, queued: bool = False
+        self,
+        config: Mapping[str, Any],
+        fidelity: Mapping[str, Any] | None = None,
+        *,
+        queued: bool = False,
+        origin: str = ENQUEUED,
     ) -> Suggestion:
         """A suggestion for exactly this configuration and fidelity; tell it like any other.
 
@@ -141,6 +146,7 @@ class Study(RecordingStudy):
             config: A configuration of the space.
             fidelity: Fidelities by name; None for the target.
             queued: Whether the evaluation starts later; then call ``start`` when it does.
+            origin: Why it is evaluated, for the record.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity.
@@ -149,7 +155,7 @@ class Study(RecordingStudy):
         self._check_open()
         self.discard()
         point = self.space.encode(config, fidelity)
-        proposal = Proposal(point, "enqueued", effort=0.0, continues=self._continues(point))
+        proposal = Proposal(point, origin, effort=0.0, continues=self._continues(point))
         return self._record_suggestion(proposal, self.strategy.state(), queued=queued)
 
     def _continues(self, point: Array) -> int | None:
@@ -176,7 +182,7 @@ class Study(RecordingStudy):
         self._check_open()
         self.discard()
         point, undo = self.space.encode(config, fidelity), self.strategy.state()
-        proposal = Proposal(point, "enqueued", effort=0.0)
+        proposal = Proposal(point, ENQUEUED, effort=0.0)
         if fidelity is None and self.space.n_fidelities:
             chosen = self._propose(self._ledger.open_suggestions.all)
             self._draft = None
