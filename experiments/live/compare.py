@@ -70,12 +70,18 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.runs: dict[str, Run] = {row["key"]: Run(**row["run"]) for row in lines.read(path)}
+        self.runs: dict[str, Run] = {}
+        for row in lines.read(path):
+            columns = row["run"].pop("trials")
+            trials = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
+            self.runs[row["key"]] = Run(**row["run"], trials=tuple(trials))
 
     def add(self, job: Job, run: Run) -> None:
-        """Keep a finished run."""
+        """Keep a finished run; trials are written as columns, which is shorter."""
         self.runs[job.key] = run
-        lines.append(self.path, {"key": job.key, "run": _short(asdict(run))})
+        names = run.trials[0] if run.trials else ()
+        columns = {name: [trial[name] for trial in run.trials] for name in names}
+        lines.append(self.path, {"key": job.key, "run": _short(asdict(run) | {"trials": columns})})
 
     def of(self, jobs: Iterable[Job]) -> dict[str, list[Run]]:
         """Method -> finished runs, of those that are asked for."""

@@ -94,7 +94,9 @@ def test_a_journal_keeps_finished_runs_and_only_the_others_are_made(tmp_path):
     journal.add(jobs[1], run_of((1.0, 0.25)))
     again = Journal(tmp_path / "runs.jsonl")
     assert compare.missing(jobs, again) == [jobs[0], jobs[2]]
-    assert again.of(jobs)["random"][0].test_at(2.0) == 0.25
+    [run] = again.of(jobs)["random"]
+    assert run.test_at(2.0) == 0.25
+    assert run.trials == run_of((1.0, 0.25)).trials
     assert compare.missing([Job(BowlSetting(), "random", 1, 6.0)], again), "another budget is another run"
 
 
