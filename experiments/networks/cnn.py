@@ -1,8 +1,8 @@
 """Figure 4 of the paper: a convolutional network tuned live on CIFAR-10 or SVHN.
 
-    python -m experiments.networks.cnn run --dataset svhn --data DIR --scale small --time-budget 120 --seeds 3
-    python -m experiments.networks.cnn summary --dataset svhn --scale small --time-budget 120 --seeds 3
-    python -m experiments.networks.cnn figures --dataset svhn --scale small --time-budget 120 --seeds 3
+    python -m experiments.networks.cnn run --dataset svhn --data DIR --scale small --time-budget 60 --seeds 3
+    python -m experiments.networks.cnn summary --dataset svhn --scale small --time-budget 60 --seeds 3
+    python -m experiments.networks.cnn figures --dataset svhn --scale small --time-budget 60 --seeds 3
 
 Three convolutional layers with batch normalisation, trained with Adam. Hyperparameters: learning rate, batch size,
 units of each layer. The methods `fabolas-epochs` and `fabolas-reports` choose the number of epochs too.
@@ -10,12 +10,12 @@ units of each layer. The methods `fabolas-epochs` and `fabolas-reports` choose t
 | | `--scale paper` | `--scale small` |
 |---|---|---|
 | images | 32 x 32 | averaged to 16 x 16 |
-| CIFAR-10: training, validation, test images | 40,000, 10,000, 10,000 | 4,000, 1,000, 2,000 |
-| SVHN: training, validation, test images | 67,257, 6,000, 26,032 | 4,000, 1,000, 2,000 |
-| smallest subset | 512 images | 128 images |
-| epochs | 40 | 8 |
-| units of a layer | 16 to 1,024 | 4 to 32 |
-| batch size | 32 to 512 | 16 to 128 |
+| CIFAR-10: training, validation, test images | 40,000, 10,000, 10,000 | 2,000, 1,000, 2,000 |
+| SVHN: training, validation, test images | 67,257, 6,000, 26,032 | 2,000, 1,000, 2,000 |
+| smallest subset | 512 images | 64 images |
+| epochs | 40 | 6 |
+| units of a layer | 16 to 1,024 | 4 to 16 |
+| batch size | 32 to 512 | 16 to 64 |
 | learning rate | 1e-6 to 1 | 1e-6 to 1 |
 
 `--scale paper` is meant for a GPU: add `--clock wall`.
@@ -52,7 +52,7 @@ PAPER = {
     "cifar10": Scale(side=32, rows=40_000, valid=10_000, test=10_000, smallest=512, epochs=40),
     "svhn": Scale(side=32, rows=67_257, valid=6_000, test=26_032, smallest=512, epochs=40),
 }
-SMALL = Scale(side=16, rows=4_000, valid=1_000, test=2_000, smallest=128, epochs=8)
+SMALL = Scale(side=16, rows=2_000, valid=1_000, test=2_000, smallest=64, epochs=6)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def setting(options: Any) -> Setting:
     """The network and its data by the options."""
     if options.scale == "paper":
         return Setting(Cnn(), options.dataset, PAPER[options.dataset], options.data)
-    return Setting(Cnn((4, 32), (16, 128)), options.dataset, SMALL, options.data)
+    return Setting(Cnn((4, 16), (16, 64)), options.dataset, SMALL, options.data)
 
 
 def main(arguments: list[str] | None = None) -> int:

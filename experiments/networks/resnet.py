@@ -1,8 +1,8 @@
 """Figure 5 of the paper: a residual network tuned live on CIFAR-10.
 
-    python -m experiments.networks.resnet run --data DIR --scale small --time-budget 120 --seeds 3
-    python -m experiments.networks.resnet summary --scale small --time-budget 120 --seeds 3
-    python -m experiments.networks.resnet figures --scale small --time-budget 120 --seeds 3
+    python -m experiments.networks.resnet run --data DIR --scale small --time-budget 60 --seeds 3
+    python -m experiments.networks.resnet summary --scale small --time-budget 60 --seeds 3
+    python -m experiments.networks.resnet figures --scale small --time-budget 60 --seeds 3
 
 Trained by gradient descent with momentum. Hyperparameters: learning rate, L2 regularisation, momentum, and the factor
 by which the learning rate is multiplied after 1/2 and 3/4 of the epochs (41 and 61 of 82 in the paper). As in the
@@ -11,11 +11,11 @@ paper, the answers are trained on all training images and measured on the valida
 | | `--scale paper` | `--scale small` |
 |---|---|---|
 | images | 32 x 32, mirrored and shifted by up to 4 pixels | averaged to 16 x 16, mirrored and shifted by up to 2 |
-| training, validation images | 40,000, 10,000 | 4,000, 2,000 |
-| smallest subset | 256 images | 128 images |
-| epochs | 82 | 8 |
+| training, validation images | 40,000, 10,000 | 2,000, 2,000 |
+| smallest subset | 256 images | 64 images |
+| epochs | 82 | 6 |
 | layers | 32 (5 blocks a stage; 16, 32, 64 channels) | 8 (1 block a stage; 8, 16, 32 channels) |
-| batch | 128 | 64 |
+| batch | 128 | 32 |
 
 `--scale paper` is meant for a GPU: add `--clock wall`.
 """
@@ -37,7 +37,7 @@ from experiments.networks.problem import Scale, Setting
 from experiments.networks.training import Plan
 
 PAPER = Scale(side=32, rows=40_000, valid=10_000, test=0, smallest=256, epochs=82)
-SMALL = Scale(side=16, rows=4_000, valid=2_000, test=0, smallest=128, epochs=8)
+SMALL = Scale(side=16, rows=2_000, valid=2_000, test=0, smallest=64, epochs=6)
 
 
 class Block(nn.Module):
@@ -111,7 +111,7 @@ def setting(options: Any) -> Setting:
     """The network and its data by the options."""
     if options.scale == "paper":
         return Setting(ResNet(), "cifar10", PAPER, options.data)
-    return Setting(ResNet(blocks=1, width=8, batch_size=64, shift=2), "cifar10", SMALL, options.data)
+    return Setting(ResNet(blocks=1, width=8, batch_size=32, shift=2), "cifar10", SMALL, options.data)
 
 
 def main(arguments: list[str] | None = None) -> int:
