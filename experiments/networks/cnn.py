@@ -66,7 +66,6 @@ class Cnn:
 
     units: tuple[int, int] = (16, 1024)
     batches: tuple[int, int] = (32, 512)
-    name = "cnn"
     tests_on = "test"
 
     @property

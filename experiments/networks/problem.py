@@ -40,9 +40,8 @@ class Scale:
 
 
 class Architecture(Protocol):
-    """A network with its hyperparameters."""
+    """A network with its hyperparameters; its `repr` says what they are."""
 
-    name: str
     tests_on: str  # "test", or "valid" as figure 5 of the paper
     space: Mapping[str, Any]
 
@@ -63,8 +62,7 @@ class Setting:
     directory: Path | None = None
 
     def describe(self) -> dict[str, Any]:
-        kind = {"experiment": self.architecture.name, "data": self.data}
-        return kind | asdict(self.scale) | {"space": {n: str(p) for n, p in self.architecture.space.items()}}
+        return {"experiment": repr(self.architecture), "data": self.data, **asdict(self.scale)}
 
     def load(self) -> Network:
         s = self.scale

@@ -79,7 +79,6 @@ class ResNet:
     width: int = 16
     batch_size: int = 128
     shift: int = 4
-    name = "resnet"
     tests_on = "valid"
     space = {  # noqa: RUF012 - never changed
         "learning_rate": fabolas.Float(1e-6, 1.0, log=True),

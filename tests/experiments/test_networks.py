@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the networks of figures 4 and 5 need PyTorch")
 
 from experiments.networks import cnn, images, resnet, training  # noqa: E402
-from experiments.networks.problem import Network  # noqa: E402
+from experiments.networks.problem import Network, Setting  # noqa: E402
 
 CNN = {"learning_rate": 1e-2, "batch_size": 4, "units_1": 16, "units_2": 16, "units_3": 16}
 RESNET = {"learning_rate": 0.1, "l2": 1e-4, "decay_factor": 0.1, "momentum": 0.9}
@@ -97,6 +97,14 @@ def test_augmented_images_are_shifted_and_mirrored_copies():
     }
     assert found <= possible
     assert len(found) > 9, "both mirrored and not"
+
+
+def test_another_network_is_another_setting_but_not_another_folder(tmp_path):
+    deep, wide = (
+        Setting(resnet.ResNet(**size), "cifar10", resnet.SMALL) for size in ({"blocks": 9}, {"width": 32})
+    )
+    assert deep.describe() != wide.describe()
+    assert deep.describe() == replace(deep, directory=tmp_path).describe()
 
 
 def test_small_images_are_averages():
