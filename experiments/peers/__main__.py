@@ -1,5 +1,6 @@
 """FABOLAS against today's tools.
 
+    python -m experiments.peers screen --yahpo DIR
     python -m experiments.peers run --yahpo DIR --seeds 10 --processes 2
     python -m experiments.peers summary --yahpo DIR --seeds 10
     python -m experiments.peers figures --yahpo DIR --seeds 10
@@ -34,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["run", "summary", "figures"])
+    parser.add_argument("command", choices=["screen", "run", "summary", "figures"])
     parser.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data")
     parser.add_argument("--problems", nargs="*")
     parser.add_argument("--tools", nargs="*", default=list(TOOLS))
@@ -42,6 +43,11 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--journal", type=Path, default=JOURNAL)
     given = parser.parse_args()
+    if given.command == "screen":
+        for found in problems.screen(given.yahpo):
+            verdict = "suitable" if found.suitable else ""
+            print(f"{found.name:24} cost ratio {found.cost_ratio:.3f}  gain {found.gain:.3f}  {verdict}")
+        return
     names, journal = given.problems or problems.names(given.yahpo), Journal(given.journal)
     seeds = list(range(given.seeds))
     if given.command == "run":

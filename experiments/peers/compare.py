@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,16 @@ from experiments.peers.tools import TOOLS, run
 from experiments.simulate import Run
 
 BUDGET = 40.0  # full trainings
-MAX_TRIALS = 400  # of a tool whose model grows with the trials; the others end by time
-MODEL_FREE = ("hyperband", "random", "dehb", "bohb", "optuna-hyperband", "sklearn-halving", "smac-mf")
+# Where a run ends although there is time: tools whose own time grows with the number of trials. Others have no limit.
+MAX_TRIALS = {
+    "fabolas": 400,
+    "fabolas2017": 100,
+    "mtbo": 400,
+    "botorch-mfmes": 60,
+    "optuna-gp": 400,
+    "smac-full": 400,
+}
+DIGITS = 5
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ class Job:
             problem,
             self.seed,
             budget=BUDGET * problem.full_cost,
-            max_trials=10**5 if self.tool in MODEL_FREE else MAX_TRIALS,
+            max_trials=MAX_TRIALS.get(self.tool, 10**5),
             continues=problems.continues(self.problem),
         )
         run(self.tool, session)
@@ -55,35 +64,41 @@ class Job:
 
 
 class Journal:
-    """Finished runs, with times in full trainings."""
+    """Finished runs: times in full trainings and regrets, where the answer changes and at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.runs: dict[tuple[str, str, int], Run] = {}
+        self.rows: dict[tuple[str, str, int], dict[str, Any]] = {}
         for row in lines.read(path):
-            columns = {name: np.array(values) for name, values in row["run"].items()}
-            n = len(columns["time"])
-            columns |= {"origin": np.full(n, ""), "test": np.full(n, np.nan)}
-            self.runs[row["problem"], row["tool"], row["seed"]] = Run(**columns)
+            self._keep(row)
 
     def add(self, job: Job, finished: Run) -> None:
-        """Keep a finished run. Rows where neither answer nor whole budget changes are left out."""
-        times = finished.time / problems.FULL_COST
+        """Write a finished run."""
         kept = _changes(finished)
-        columns = {"time": times, "regret": finished.regret, "size": finished.size, "cost": finished.cost}
-        columns["overhead"] = finished.overhead
-        shortened = {name: [float(f"{v:.6g}") for v in values[kept]] for name, values in columns.items()}
+        columns = {"time": finished.time / problems.FULL_COST, "regret": finished.regret}
         row = {
             "problem": job.problem,
             "tool": job.tool,
             "seed": job.seed,
-            "n_trials": len(times),
-            "run": shortened,
-        }
+            "n_trials": len(finished.time),
+            "n_at_target": int((finished.size >= 1.0).sum()),
+            "overhead": _rounded(finished.overhead.sum() / problems.FULL_COST),
+        } | {name: [_rounded(v) for v in values[kept]] for name, values in columns.items()}
         lines.append(self.path, row)
-        n = int(kept.sum())
-        arrays = {name: np.array(values) for name, values in shortened.items()}
-        self.runs[job.key] = Run(**arrays, origin=np.full(n, ""), test=np.full(n, np.nan))
+        self._keep(row)
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        key = row["problem"], row["tool"], row["seed"]
+        time, regret = (np.array(row[name], dtype=float) for name in ("time", "regret"))
+        unknown = np.full(len(time), np.nan)
+        self.rows[key] = row
+        self.runs[key] = Run(time, regret, unknown, unknown, unknown, np.full(len(time), ""), unknown)
+
+
+def _rounded(value: float) -> float | None:
+    """A number of few digits; None for NaN, which JSON does not have."""
+    return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
 
 
 def _changes(finished: Run) -> np.ndarray:
@@ -109,11 +124,17 @@ def compare(
 def _finished(jobs: list[Job], journal: Journal, processes: int) -> Iterator[Job]:
     # Spawned, so that a process sees the environment (one thread each) before it imports numpy.
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    failed: list[str] = []
     try:
         futures = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(futures):
             job = futures.pop(future)
+            if error := future.exception():
+                failed.append(f"{job.key}: {error!r}")
+                continue
             journal.add(job, future.result())
             yield job
     finally:
         pool.shutdown(cancel_futures=True)
+    if failed:
+        raise RuntimeError(f"{len(failed)} runs failed, the others are in the journal: " + "; ".join(failed))

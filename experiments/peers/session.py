@@ -32,8 +32,8 @@ class Session:
         seed: of the tool and of the noise.
         budget: simulated seconds.
         max_trials: where the run ends in any case.
-        continues: whether a training passes through all smaller fidelities (epochs), so that a larger one costs the
-            difference if the tool continues it.
+        continues: whether a training passes through all smaller fidelities (epochs). Then every training leaves a
+            checkpoint, and one of the same configuration at a larger fidelity costs the difference, for all tools.
     """
 
     problem: Problem
@@ -44,6 +44,9 @@ class Session:
     clock: Clock = field(default_factory=Clock)
     memory: dict[str, Any] = field(default_factory=dict)  # for tools that own the loop
     _rows: list[tuple[float, float, float, float, float, str, float]] = field(default_factory=list)
+    _checkpoints: dict[Any, float] = field(
+        default_factory=dict
+    )  # configuration -> the fidelity it has reached
 
     def __post_init__(self) -> None:
         self._space = fabolas.Space(self.problem.space, self.problem.fidelities)
@@ -79,14 +82,14 @@ class Session:
         return float(self.fidelity.high)
 
     def evaluate(
-        self, config: Mapping[str, Any], fidelity: float | None = None, *, continued_from: float | None = None
+        self, config: Mapping[str, Any], fidelity: float | None = None, *, resume: bool = True
     ) -> tuple[float, float]:
         """Loss and cost of a configuration; at the target if no fidelity is given.
 
         Args:
             config: by name, without inactive hyperparameters.
             fidelity: from the smallest to the largest value; rounded if it is a whole number.
-            continued_from: a smaller fidelity that this training has reached already.
+            resume: whether the training may go on from a checkpoint of the same configuration.
 
         Raises:
             OutOfTimeError: If the budget is used up.
@@ -97,15 +100,26 @@ class Session:
         value = self._value(self.target if fidelity is None else fidelity)
         with self.clock.stopped():
             loss, cost = self.problem(dict(config), **{self.fidelity_name: value}, rng=self._rng)
-            if continued_from is not None and self.continues:
-                before = self.problem(
-                    dict(config), **{self.fidelity_name: self._value(continued_from)}, rng=self._rng
-                )
-                cost = max(cost - before[1], 0.0)
+            if self.continues and resume:
+                cost -= self._cost_of_checkpoint(config, value)
         self.clock.advance(cost)
         self._last = self.clock()
         self._pending = (value / self.target, cost, overhead)
         return loss, cost
+
+    def passed(self, config: Mapping[str, Any], fidelity: float) -> tuple[float, float]:
+        """Loss and cost up to here of a training that went further; this takes no time."""
+        with self.looking():
+            return self.problem(dict(config), **{self.fidelity_name: self._value(fidelity)}, rng=self._rng)
+
+    def _cost_of_checkpoint(self, config: Mapping[str, Any], value: float) -> float:
+        """What an earlier training of this configuration cost up to its end, if that is below `value`."""
+        key = tuple(sorted((name, str(v)) for name, v in config.items()))
+        before = self._checkpoints.get(key)
+        self._checkpoints[key] = value if before is None else max(before, value)
+        if before is None or before >= value:
+            return 0.0
+        return float(self.problem(dict(config), **{self.fidelity_name: before}, rng=self._rng)[1])
 
     @contextmanager
     def looking(self) -> Iterator[None]:

@@ -31,36 +31,44 @@ def gp(session: Session) -> None:
 
 def tpe_hyperband(session: Session) -> None:
     """TPE with the Hyperband pruner."""
-    low, high = float(session.fidelity.low), session.target
-    pruner = optuna.pruners.HyperbandPruner(max(1, round(low)), max(1, round(high)), REDUCTION)
-    scale = 1.0
-    if high <= 1.0:  # resources are whole numbers
-        scale = 1000.0
-        pruner = optuna.pruners.HyperbandPruner(round(scale * low), round(scale * high), REDUCTION)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=session.seed), pruner=pruner)
+    rungs = _rungs(session)
+    scale = 1.0 if session.fidelity.integer else 1000.0  # the pruner's resources are whole numbers
+    pruner = optuna.pruners.HyperbandPruner(
+        min_resource=round(scale * rungs[0]),
+        max_resource=round(scale * rungs[-1]),
+        reduction_factor=REDUCTION,
+    )
+    study = optuna.create_study(
+        study_name=f"seed {session.seed}",  # the pruner derives the brackets from it
+        sampler=optuna.samplers.TPESampler(seed=session.seed),
+        pruner=pruner,
+    )
     space = configuration_space(session.problem, session.seed)
-    rungs = _rungs(low, high)
     while not session.over:
         trial = study.ask()
         config = suggest(trial, space)
-        before: float | None = None
         for fidelity in rungs:
-            loss, _ = session.evaluate(config, fidelity, continued_from=before)
-            before = fidelity
+            loss, _ = session.evaluate(config, fidelity)
             trial.report(loss, round(scale * fidelity))
-            if fidelity < high and trial.should_prune():
+            pruned = fidelity < rungs[-1] and trial.should_prune()
+            if pruned:
                 study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-                break
-            if fidelity == high:
+            elif fidelity == rungs[-1]:
                 study.tell(trial, loss)
-            session.answer(_best(session, study, space))
-        else:
-            continue
-        session.answer(_best(session, study, space))
+            session.answer(_best(session, study))
+            if pruned:
+                break
 
 
-def _rungs(low: float, high: float) -> list[float]:
-    count = int(np.floor(np.log(high / low) / np.log(REDUCTION))) + 1
+def _rungs(session: Session) -> list[float]:
+    """Where a trial reports. A training of epochs reports all of them, and the pruner acts at 1, 3, 9, ... of them.
+
+    On subsets a report is a training of its own, so that the sizes are few and the last step is as large as the others.
+    """
+    low, high = float(session.fidelity.low), session.target
+    count = int(np.floor(np.log(high / low) / np.log(REDUCTION) + 1e-9)) + 1
+    if session.continues:
+        return [*(low * REDUCTION**k for k in range(count)), high]
     return [high / REDUCTION**k for k in range(count - 1, -1, -1)]
 
 
@@ -71,12 +79,10 @@ def _full_data(session: Session, sampler: optuna.samplers.BaseSampler) -> None:
         trial = study.ask()
         loss, _ = session.evaluate(suggest(trial, space))
         study.tell(trial, loss)
-        session.answer(_best(session, study, space))
+        session.answer(_best(session, study))
 
 
-def _best(
-    session: Session, study: optuna.Study, space: ConfigSpace.ConfigurationSpace
-) -> dict[str, Any] | None:
+def _best(session: Session, study: optuna.Study) -> dict[str, Any] | None:
     with session.looking():
         complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
         return dict(study.best_trial.params) if complete else None

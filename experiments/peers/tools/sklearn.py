@@ -1,8 +1,9 @@
 """scikit-learn's HalvingRandomSearchCV, the real one: its rows are the fidelity, its score is minus the loss.
 
-Settings: factor 3, `min_resources` at the smallest fidelity, as many candidates as fill the last round (`n_candidates`
-"exhaust"). Halving has no time budget: it is fitted again with another seed until the time is up. The answer is the
-`best_params_` of the fit with the best score; there is none before the first fit has ended.
+Settings: the defaults, factor 3 and as many candidates as fill the last round (`n_candidates` "exhaust"), with
+`min_resources` such that the last round has all the data. Halving has no time budget: it is fitted again with another
+seed until the time is up. The answer is the `best_params_` of the fit with the best score; there is none before the
+first fit has ended. Every fit is a new training: it clones its estimator.
 """
 
 from __future__ import annotations
@@ -16,16 +17,21 @@ from sklearn.model_selection import HalvingRandomSearchCV, PredefinedSplit
 
 from experiments.peers.session import Session, configuration_space
 
+FACTOR = 3
+N_TEST, N_SMALLEST = 20, 200  # rows of the test fold and all rows in the first round; nobody looks into them
+
 
 class _Trained(BaseEstimator):  # type: ignore[misc]
-    """Its fit is an evaluation of the session on as many rows as it gets."""
+    """Its fit is an evaluation of the session at the fidelity of the round."""
 
-    def __init__(self, config: Any = None, session: Session | None = None, scale: float = 1.0) -> None:
-        self.config, self.session, self.scale = config, session, scale
+    def __init__(self, config: Any = None, session: Session | None = None, n_train: int = 1) -> None:
+        self.config, self.session, self.n_train = config, session, n_train
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> _Trained:
         assert self.session is not None
-        self.loss_, _ = self.session.evaluate(self.config, len(X) / self.scale)
+        rounds_to_go = round(np.log(self.n_train / len(X)) / np.log(FACTOR))
+        fidelity = self.session.target / FACTOR**rounds_to_go
+        self.loss_, _ = self.session.evaluate(self.config, fidelity, resume=False)
         self.session.answer(self.session.memory.get("answer"))
         return self
 
@@ -36,7 +42,7 @@ class _Trained(BaseEstimator):  # type: ignore[misc]
         return self
 
     def __sklearn_clone__(self) -> _Trained:
-        return _Trained(self.config, self.session, self.scale)
+        return _Trained(self.config, self.session, self.n_train)
 
 
 class _Draw:
@@ -52,21 +58,21 @@ class _Draw:
 
 def run(session: Session) -> None:
     """Halving again and again."""
-    low, high = float(session.fidelity.low), session.target
-    scale = 1.0 if session.fidelity.integer else 1000.0
-    # One split: the first rows train, the last ones, which nobody looks at, are the test fold. Halving shrinks both.
-    n_train, n_test = round(high * scale), int(np.ceil(2 * high / low))
-    rows = np.arange(n_train + n_test)
-    split = PredefinedSplit(np.where(rows < n_train, -1, 0))
+    n_rounds = int(np.floor(np.log(session.target / session.fidelity.low) / np.log(FACTOR) + 1e-9)) + 1
+    largest = FACTOR ** (n_rounds - 1)
+    rows = np.arange(N_SMALLEST * largest)
+    n_train = (N_SMALLEST - N_TEST) * largest
+    split = PredefinedSplit(np.where(rows < n_train, -1, 0))  # one split; halving shrinks both of its parts
     draw = _Draw(configuration_space(session.problem, session.seed))
     best = -np.inf
     for repetition in range(10**6):
         search = HalvingRandomSearchCV(
-            _Trained(session=session, scale=scale),
+            _Trained(session=session, n_train=n_train),
             {"config": draw},
-            factor=3,
+            factor=FACTOR,
             resource="n_samples",
-            min_resources=max(2, int(np.ceil(low / high * len(rows)))),
+            min_resources=N_SMALLEST
+            - 1,  # one less: log(243, 3) is below 5 in floating point, a round would be lost
             n_candidates="exhaust",
             cv=split,
             refit=False,
