@@ -57,9 +57,11 @@ def main() -> None:
         return
     from experiments.peers import figures, summary
 
-    results = summary.complete(journal, names, given.tools, seeds)
+    typical = problems.typical_regrets(names, given.yahpo)
+    results = summary.complete(journal, names, given.tools, seeds, typical)
     if given.command == "summary":
-        print(summary.markdown(results))
+        print(summary.markdown(results), summary.markdown(results, intervals=False), sep="\n\n")
+        print("\nRegret as a multiple of that of fabolas:\n\n" + summary.against(results))
         return
     figures.overall(results, FIGURES / "peers.png")
     figures.per_problem(results, FIGURES / "peers_problems.png")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Job:
         return self.problem, self.tool, self.seed
 
     def run(self) -> Run:
-        """Run it by the simulated clock."""
+        """Run it by the simulated clock; the times are in full trainings."""
         problem = problems.load(self.problem, self.directory)
         problem.best  # noqa: B018 - computed before the clock starts
         session = Session(
@@ -60,7 +60,13 @@ class Job:
             continues=problems.continues(self.problem),
         )
         run(self.tool, session)
-        return session.result()
+        finished, unit = session.result(), problem.full_cost
+        return replace(
+            finished,
+            time=finished.time / unit,
+            cost=finished.cost / unit,
+            overhead=finished.overhead / unit,
+        )
 
 
 class Journal:
@@ -76,14 +82,14 @@ class Journal:
     def add(self, job: Job, finished: Run) -> None:
         """Write a finished run."""
         kept = _changes(finished)
-        columns = {"time": finished.time / problems.FULL_COST, "regret": finished.regret}
+        columns = {"time": finished.time, "regret": finished.regret}
         row = {
             "problem": job.problem,
             "tool": job.tool,
             "seed": job.seed,
             "n_trials": len(finished.time),
             "n_at_target": int((finished.size >= 1.0).sum()),
-            "overhead": _rounded(finished.overhead.sum() / problems.FULL_COST),
+            "overhead": _rounded(finished.overhead.sum()),
         } | {name: [_rounded(v) for v in values[kept]] for name, values in columns.items()}
         lines.append(self.path, row)
         self._keep(row)

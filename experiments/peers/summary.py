@@ -1,33 +1,87 @@
-"""One table over all problems, with bootstrap intervals over seeds and problems."""
+"""One table over all problems, with bootstrap intervals over problems and seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from scipy.stats import rankdata
 
 from experiments.peers.compare import BUDGET, Journal
 from experiments.simulate import Run
 
 DISTANCES = (0.01, 0.005)
 TIMES = (1.0, 5.0, 20.0, 40.0)
-FLOOR = 1e-4  # regrets below this are equal: fewer than one validation example on every problem
+FLOOR = 5e-4  # smaller regrets are equal: about one validation example
 N_BOOTSTRAP = 1000
+
+Statistic = Callable[[np.ndarray], np.ndarray]  # (tools, problems, seeds) -> (tools,)
 
 
 class Results:
-    """The runs of tools on problems, complete for `seeds`."""
+    """The runs of tools on problems, complete for `seeds`.
 
-    def __init__(self, journal: Journal, problems: list[str], tools: list[str], seeds: list[int]) -> None:
+    Args:
+        journal: where the runs are.
+        problems: their names.
+        tools: their names.
+        seeds: of the runs.
+        typical: problem -> the regret of a typical configuration. It stands for a missing answer.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        problems: list[str],
+        tools: list[str],
+        seeds: list[int],
+        typical: Mapping[str, float],
+    ) -> None:
         self.problems, self.tools, self.seeds = problems, tools, seeds
-        self.runs = [[[journal.runs[p, t, s] for s in seeds] for p in problems] for t in tools]
+        self.typical = np.array([typical[p] for p in problems])  # (problems,)
+        self._runs = [[[journal.runs[p, t, s] for s in seeds] for p in problems] for t in tools]
+        # The lowest loss of a surrogate is that of a search. If a run found a lower one, regrets count from there.
+        self._lowest = np.array(
+            [
+                min(
+                    float(np.fmin.reduce(run.regret, initial=0.0))
+                    for of_tool in self._runs
+                    for run in of_tool[i]
+                )
+                for i in range(len(problems))
+            ]
+        )
 
-    def table(self, value: Callable[[Run], float]) -> np.ndarray:
-        """(tools, problems, seeds) A number of each run."""
-        return np.array([[[value(run) for run in seeds] for seeds in problems] for problems in self.runs])
+    def regrets(self, time: float) -> np.ndarray:
+        """(tools, problems, seeds) Regrets at this time in full trainings; infinite before the first answer."""
+        return self._table(lambda run, lowest: run.regret_at(time) - lowest)
+
+    def answered(self, time: float) -> np.ndarray:
+        """As `regrets`; a missing answer counts as a typical configuration, a tiny regret as `FLOOR`."""
+        regrets = self.regrets(time)
+        return np.maximum(np.where(np.isfinite(regrets), regrets, self.typical[:, None]), FLOOR)
+
+    def times_within(self, distance: float) -> np.ndarray:
+        """(tools, problems, seeds) When the regret stays within a distance; infinite if not before the end."""
+        times = self._table(lambda run, lowest: run.stays_within(distance + lowest))
+        return np.where(times <= BUDGET, times, np.inf)
+
+    def _table(self, value: Callable[[Run, float], float]) -> np.ndarray:
+        """(tools, problems, seeds) A number of each run, given the lowest regret on its problem."""
+        return np.array(
+            [
+                [
+                    [value(run, lowest) for run in runs]
+                    for runs, lowest in zip(of_tool, self._lowest, strict=True)
+                ]
+                for of_tool in self._runs
+            ]
+        )
 
 
-def complete(journal: Journal, problems: list[str], tools: list[str], seeds: list[int]) -> Results:
+def complete(
+    journal: Journal, problems: list[str], tools: list[str], seeds: list[int], typical: Mapping[str, float]
+) -> Results:
     """The results, if every run is there.
 
     Raises:
@@ -36,22 +90,20 @@ def complete(journal: Journal, problems: list[str], tools: list[str], seeds: lis
     missing = [k for p in problems for t in tools for s in seeds if (k := (p, t, s)) not in journal.runs]
     if missing:
         raise ValueError(f"{len(missing)} runs are missing, the first is {missing[0]}; `run` makes them")
-    return Results(journal, problems, tools, seeds)
-
-
-def regret_at(time: float) -> Callable[[Run], float]:
-    """The regret at this time in full trainings; before the first answer, 1."""
-    return lambda run: min(run.regret_at(time), 1.0)
+    return Results(journal, problems, tools, seeds, typical)
 
 
 def ranks(regrets: np.ndarray) -> np.ndarray:
     """(tools, ...) ranks of (tools, ...) regrets, 1 for the best; ties share their mean rank."""
-    from scipy.stats import rankdata
-
     return np.asarray(rankdata(np.maximum(regrets, FLOOR), axis=0))
 
 
-def bootstrap(table: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], seed: int = 0) -> np.ndarray:
+def mean_ranks(results: Results) -> np.ndarray:
+    """(tools, problems, seeds) ranks, averaged over the times. No answer is worse than any answer."""
+    return np.asarray(np.mean([ranks(results.regrets(time)) for time in TIMES], axis=0))
+
+
+def bootstrap(table: np.ndarray, statistic: Statistic, seed: int = 0) -> np.ndarray:
     """(2, tools) 95 % intervals of a statistic of a table (tools, problems, seeds), problems and seeds resampled."""
     rng = np.random.default_rng(seed)
     _, n_problems, n_seeds = table.shape
@@ -59,48 +111,67 @@ def bootstrap(table: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], 
     for _ in range(N_BOOTSTRAP):
         chosen = rng.integers(n_problems, size=n_problems)
         seeds = rng.integers(n_seeds, size=(n_problems, n_seeds))
-        drawn.append(
-            statistic(np.stack([table[:, p, s] for p, s in zip(chosen, seeds, strict=True)], axis=1))
+        drawn.append(statistic(table[:, chosen[:, None], seeds]))
+    return np.asarray(np.quantile(np.array(drawn), [0.025, 0.975], axis=0, method="nearest"))
+
+
+def mean(table: np.ndarray) -> np.ndarray:
+    """(tools,) over problems and seeds."""
+    return np.asarray(table.mean(axis=(1, 2)))
+
+
+def median(table: np.ndarray) -> np.ndarray:
+    """(tools,) over problems and seeds; of two middle ones the larger, because times may be infinite."""
+    return np.asarray(np.quantile(table, 0.5, axis=(1, 2), method="higher"))
+
+
+def geometric(table: np.ndarray) -> np.ndarray:
+    """(tools,) The median over seeds, then the geometric mean over problems."""
+    return np.asarray(np.exp(np.log(np.median(table, axis=2)).mean(axis=1)))
+
+
+def markdown(results: Results, *, intervals: bool = True) -> str:
+    """The table of all tools, the best mean rank first."""
+    rank = mean_ranks(results)
+    columns = {f"within {d:g}": (results.times_within(d), median, _time) for d in DISTANCES}
+    columns |= {f"regret at {t:g}": (results.answered(t), geometric, _regret) for t in TIMES}
+    columns["mean rank"] = (rank, mean, "{:.1f}".format)
+    cells = [_column(*column, intervals) for column in columns.values()]
+    rows = [["tool", *columns], ["---"] * (1 + len(columns))]
+    rows += [[results.tools[i], *(column[i] for column in cells)] for i in np.argsort(mean(rank))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def against(results: Results, reference: str = "fabolas") -> str:
+    """Regrets of the tools as multiples of the reference's; below 1 the tool is better."""
+    rank = mean_ranks(results)
+    index = results.tools.index(reference)
+    columns = {}
+    for time in TIMES:
+        logs = np.log(results.answered(time))
+        columns[f"at {time:g}"] = _column(
+            logs - logs[index], lambda t: np.exp(mean(t)), "{:.2f}".format, True
         )
-    return np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
+    rows = [["tool", *columns], ["---"] * (1 + len(columns))]
+    others = [i for i in np.argsort(mean(rank)) if i != index]
+    rows += [[results.tools[i], *(column[i] for column in columns.values())] for i in others]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def markdown(results: Results) -> str:
-    """The table of all tools."""
-    regrets = {time: results.table(regret_at(time)) for time in TIMES}
-    mean_rank = np.mean([ranks(table) for table in regrets.values()], axis=0)
-    rank_interval = bootstrap(mean_rank, lambda t: t.mean(axis=(1, 2)))
-    within = {d: results.table(lambda run, d=d: min(run.stays_within(d), 10 * BUDGET)) for d in DISTANCES}  # type: ignore[misc]
-    header = [
-        "tool",
-        *(f"within {d:g}" for d in DISTANCES),
-        *(f"regret at {t:g}" for t in TIMES),
-        "mean rank",
-    ]
-    rows = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    for i in np.argsort(mean_rank.mean(axis=(1, 2))):
-        cells = [results.tools[i]]
-        cells += [_time_cell(within[d][i]) for d in DISTANCES]
-        cells += [_regret_cell(regrets[t], int(i)) for t in TIMES]
-        low, high = rank_interval[:, i]
-        cells.append(f"{mean_rank[i].mean():.1f} ({low:.1f}, {high:.1f})")
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+def _column(
+    table: np.ndarray, statistic: Statistic, text: Callable[[float], str], intervals: bool
+) -> list[str]:
+    """One cell a tool: the number, and its interval."""
+    values = [text(v) for v in statistic(table)]
+    if not intervals:
+        return values
+    low, high = bootstrap(table, statistic)
+    return [f"{v} ({text(a)}, {text(b)})" for v, a, b in zip(values, low, high, strict=True)]
 
 
-def _time_cell(times: np.ndarray) -> str:
-    """The median over problems and seeds, and how many runs got there."""
-    reached = times <= BUDGET * 1.5
-    median = float(np.median(times))
-    shown = f"{median:.2g}" if median <= BUDGET * 1.5 else "—"
-    return f"{shown} ({reached.mean():.0%})"
+def _time(value: float) -> str:
+    return f"{value:.2g}" if np.isfinite(value) else f"> {BUDGET:g}"
 
 
-def _regret_cell(table: np.ndarray, i: int) -> str:
-    """The median over seeds, averaged over problems on a log scale, with an interval."""
-
-    def statistic(t: np.ndarray) -> np.ndarray:
-        return np.exp(np.log(np.maximum(np.median(t, axis=2), FLOOR)).mean(axis=1))
-
-    low, high = bootstrap(table[i : i + 1], statistic)[:, 0]
-    return f"{statistic(table[i : i + 1])[0]:.4f} ({low:.4f}, {high:.4f})"
+def _regret(value: float) -> str:
+    return f"{value:.4f}"
