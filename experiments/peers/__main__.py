@@ -5,9 +5,9 @@
     python -m experiments.peers summary --yahpo DIR --seeds 10
     python -m experiments.peers figures --yahpo DIR --seeds 10
 
-DIR is a copy of github.com/slds-lmu/yahpo_data; without it only the SVM tables of this repository are used. Each
-tool needs its package: smac, optuna, dehb, hpbandster and statsmodels, botorch (with torch), scikit-learn. DIR needs
-onnxruntime.
+DIR is a copy of github.com/slds-lmu/yahpo_data and needs onnxruntime; `--problems mnist covtype` does without it. Each
+tool needs its package: smac, optuna, dehb, hpbandster and statsmodels, botorch (with torch), scikit-learn. `summary`
+and `figures` need the journal only. `experiments.peers.live` has problems with real trainings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     )
     parser.add_argument("command", choices=["screen", "run", "summary", "figures"])
     parser.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data")
-    parser.add_argument("--problems", nargs="*")
+    parser.add_argument("--problems", nargs="*", default=list(problems.NAMES))
     parser.add_argument("--tools", nargs="*", default=list(TOOLS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=2)
@@ -48,7 +48,7 @@ def main() -> None:
             verdict = "suitable" if found.suitable else ""
             print(f"{found.name:24} cost ratio {found.cost_ratio:.3f}  gain {found.gain:.3f}  {verdict}")
         return
-    names, journal = given.problems or problems.names(given.yahpo), Journal(given.journal)
+    names, journal = given.problems, Journal(given.journal)
     seeds = list(range(given.seeds))
     if given.command == "run":
         count, finished = compare(names, given.tools, seeds, given.yahpo, journal, given.processes)
@@ -57,7 +57,7 @@ def main() -> None:
         return
     from experiments.peers import figures, summary
 
-    typical = problems.typical_regrets(names, given.yahpo)
+    typical = {name: problems.known(name, given.yahpo).typical_regret for name in names}
     results = summary.complete(journal, names, given.tools, seeds, typical)
     if given.command == "summary":
         print(summary.markdown(results), summary.markdown(results, intervals=False), sep="\n\n")

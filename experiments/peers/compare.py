@@ -51,7 +51,6 @@ class Job:
     def run(self) -> Run:
         """Run it by the simulated clock; the times are in full trainings."""
         problem = problems.load(self.problem, self.directory)
-        problem.best  # noqa: B018 - computed before the clock starts
         session = Session(
             problem,
             self.seed,

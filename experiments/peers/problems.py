@@ -37,7 +37,7 @@ MAX_COST_RATIO = 0.5  # above, small fidelities save nothing
 MIN_GAIN = 0.02  # below, every configuration is a good answer
 SCREENED = 256  # configurations, Sobol points
 MAX_TASKS = 2  # of a scenario; lcbench has four
-TYPICAL = Path(__file__).parent / "typical_regrets.json"
+KNOWN = Path(__file__).parent / "problems.json"
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,24 @@ def sampled(problem: Any) -> list[dict[str, Any]]:
     return [space.decode(point)[0] for point in points]
 
 
-def typical_regrets(names: list[str], directory: Path | None) -> dict[str, float]:
-    """Problem -> regret of a typical configuration, the median of `SCREENED`; kept in a file, which needs no data."""
-    known = json.loads(TYPICAL.read_text()) if TYPICAL.exists() else {}
-    for name in names:
-        if name not in known:
-            problem = load(name, directory)
-            losses = [problem.truth(config) for config in sampled(problem)]
-            known[name] = round(float(np.median(losses)) - problem.best, 5)
-            TYPICAL.write_text(json.dumps(known, indent=1) + "\n")
-    return {name: float(known[name]) for name in names}
+@dataclass(frozen=True)
+class Known:
+    """What a long search found about a problem, kept in a file, which needs no data."""
+
+    best: float  # the lowest loss at the target
+    typical_regret: float  # of the median configuration of `SCREENED`
+
+
+def known(name: str, directory: Path | None = None) -> Known:
+    """From the file; if it is not there, it is computed and written."""
+    rows = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
+    if name not in rows:
+        problem = _unscaled(name, directory)
+        best = float(problem.best)
+        typical = float(np.median([problem.truth(config) for config in sampled(problem)])) - best
+        rows[name] = {"best": round(best, 6), "typical_regret": round(typical, 5)}
+        KNOWN.write_text(json.dumps(rows, indent=1) + "\n")
+    return Known(**rows[name])
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,7 @@ class Scaled:
     """A problem whose full training takes so many seconds."""
 
     inner: Any
+    best: float  # the lowest loss at the target
     seconds: float = FULL_COST
 
     @property
@@ -123,11 +132,6 @@ class Scaled:
     def fidelities(self) -> Any:
         """Those of the problem."""
         return self.inner.fidelities
-
-    @cached_property
-    def best(self) -> float:
-        """The lowest loss at the target."""
-        return float(self.inner.best)
 
     @property
     def full_cost(self) -> float:
@@ -150,23 +154,26 @@ class Scaled:
         return float(self.inner.truth(dict(config)))
 
 
-def names(directory: Path | None) -> list[str]:
-    """All problems; those of YAHPO Gym only if their directory is given."""
-    found = list(TABLES)
-    if directory is not None:
-        found += [f"{scenario}/{task}" for scenario, tasks in TASKS.items() for task in tasks]
-    return found
+NAMES = (*TABLES, *(f"{scenario}/{task}" for scenario, tasks in TASKS.items() for task in tasks))
 
 
 @cache
 def load(name: str, directory: Path | None) -> Problem:
-    """A problem by its name; kept, because the search for its lowest loss takes seconds."""
+    """A problem by its name."""
+    inner = _unscaled(name, directory)
+    return inner if name.startswith("live/") else Scaled(inner, known(name, directory).best)
+
+
+def _unscaled(name: str, directory: Path | None) -> Any:
     if name in TABLES:
-        return Scaled(SvmGrid.load(name))
+        return SvmGrid.load(name)
+    if name.startswith("live/"):
+        from experiments.peers.live import Live
+
+        return Live(name.removeprefix("live/"))
     if directory is None:
         raise ValueError(f"{name} needs the directory of YAHPO Gym's data; give it with --yahpo")
-    scenario, task = name.split("/")
-    return Scaled(yahpo.load(directory, scenario, task))
+    return yahpo.load(directory, *name.split("/"))
 
 
 def continues(name: str) -> bool:
