@@ -68,7 +68,7 @@ def _rungs(session: Session) -> list[float]:
     low, high = float(session.fidelity.low), session.target
     count = int(np.floor(np.log(high / low) / np.log(REDUCTION) + 1e-9)) + 1
     if session.continues:
-        return [*(low * REDUCTION**k for k in range(count)), high]
+        return sorted({*(low * REDUCTION**k for k in range(count)), high})
     return [high / REDUCTION**k for k in range(count - 1, -1, -1)]
 
 
