@@ -1,6 +1,6 @@
 """Several workers under a simulated clock: the loop of `minimize`, on a backend where time jumps to what is next.
 
-A trial costs what the problem says. Thinking passes on the same clock, as measured in process time or as a fixed
+A trial costs what the problem says. Overhead passes on the same clock, as measured in process time or as a fixed
 `overhead` a suggestion, and the workers go on meanwhile, as real ones do.
 """
 
@@ -27,7 +27,7 @@ class Workers:
 
     Args:
         problem: What the workers evaluate.
-        capacity: How many of them there are. A single one works while nobody thinks, as `workers=1` does.
+        capacity: How many of them there are. A single one, as `workers=1`, is idle while a suggestion is computed.
         clock: What passes.
         overhead: Seconds that pass with each suggestion, where the clock does not see the overhead itself.
         rng: For the noise of the measurements.

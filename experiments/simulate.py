@@ -1,6 +1,6 @@
 """A strategy on a problem under a simulated clock: the problem's costs plus the strategy's measured overhead.
 
-Thinking is measured in process time, so that other work on the machine does not count; neither does looking at
+Overhead is measured in process time, so that other work on the machine does not count; neither does looking at
 the incumbent after each trial, which a user does at the end.
 """
 

@@ -260,7 +260,7 @@ def test_an_impatient_third_ctrl_c_does_not_cost_the_answer() -> None:
     assert result.best_config == seen[0]
 
 
-def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None:
+def test_ctrl_c_during_a_decision_takes_the_suggestion_back(tmp_path: Path) -> None:
     class Interrupted(Random):
         def suggest(self, history: Any, *args: Any, **kwargs: Any) -> Any:
             if len(history) == 2:
@@ -276,7 +276,7 @@ def test_ctrl_c_while_thinking_takes_the_suggestion_back(tmp_path: Path) -> None
     ]
 
 
-def test_a_result_whose_last_trial_was_lost_does_not_say_that_it_failed() -> None:
+def test_a_result_whose_last_trial_was_abandoned_does_not_say_that_it_failed() -> None:
     def interrupted(config: dict[str, Any], size: int) -> float:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)

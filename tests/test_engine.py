@@ -20,6 +20,7 @@ from fabolas import Outcome, Space, Study
 from fabolas.api import Result
 from fabolas.budget import Budget, Timer
 from fabolas.engine import Engine
+from fabolas.interrupts import Interrupts
 from fabolas.storage import MemoryStorage
 from fabolas.storage.reader import read
 from fabolas.strategies.random import Random
@@ -189,6 +190,22 @@ def test_the_budget_of_worker_processes_starts_when_the_data_are_loaded(tmp_path
     assert storage.run_budget.started >= go.stat().st_mtime
 
 
+class InterruptedStart(Workers):
+    """Ctrl-C is pressed while the workers start."""
+
+    def start(self, timeout: float) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_while_the_workers_start_ends_the_run_with_its_result() -> None:
+    simulated = Simulated()
+    backend = InterruptedStart(simulated.problem, 4, simulated.clock, 0.5, np.random.default_rng(0))
+    with Interrupts() as interrupts, simulated.study as study:
+        run = Engine(study, backend, Budget(None, 10), Timer(simulated.clock)).run(None, interrupts)
+    assert run.interrupted
+    assert study.trials == ()
+
+
 def test_workers_are_not_started_for_a_budget_that_is_used_up(tmp_path: Path) -> None:
     storage = MemoryStorage()
     minimize(bowl, max_trials=2, storage=storage)
@@ -217,7 +234,7 @@ def test_a_continued_file_goes_on_at_the_clocks_time_unless_told_otherwise() -> 
     assert stamps == sorted(stamps)
 
 
-def test_what_no_worker_began_with_before_the_end_was_never_asked_for() -> None:
+def test_what_no_worker_started_before_the_end_was_never_asked_for() -> None:
     storage = MemoryStorage()
     result = Simulated(storage, overhead=2.0).run(time_budget=4 * svm_like().full_cost)
     record = Simulated(storage).study
@@ -234,14 +251,14 @@ def test_a_simulated_run_repeats_itself() -> None:
     np.testing.assert_array_equal(runs[0][0].regret, runs[1][0].regret)
 
 
-def test_workers_do_not_wait_for_thinking_that_fits_beside_their_trials() -> None:
+def test_workers_do_not_wait_for_overhead_that_fits_beside_their_trials() -> None:
     problem = svm_like()
     overhead = 0.1 * problem.full_cost  # four fit well beside a trial; without that 0.88 would be the best
     _, used = simulate_workers(problem, 4, "random", seed=1, max_trials=200, overhead=overhead)
     assert used > 0.93
 
 
-def test_a_trial_that_no_worker_could_begin_with_cost_nobody_knows_what() -> None:
+def test_a_trial_that_no_worker_could_start_has_an_unknown_cost() -> None:
     class Closed(Executor):
         """Takes nothing."""
 
@@ -339,7 +356,9 @@ class Interrupted(Random):
 
 
 @pytest.mark.parametrize("lasting", [False, True])
-def test_ctrl_c_twice_in_a_thought_loses_nothing_that_was_measured(lasting: bool, tmp_path: Path) -> None:
+def test_ctrl_c_twice_during_a_decision_loses_nothing_that_was_measured(
+    lasting: bool, tmp_path: Path
+) -> None:
     """Two of three trials end while the fourth is thought of; the third ends too, or lasts."""
     path, pressed, over = tmp_path / "study.db", threading.Event(), threading.Event()
     third = minimize(bowl, max_trials=3).trials[2].config["x"]
@@ -371,7 +390,7 @@ def test_ctrl_c_twice_in_a_thought_loses_nothing_that_was_measured(lasting: bool
     assert read(path).trials == result.trials
 
 
-def test_when_a_trial_began_is_recorded_as_it_was_and_not_when_there_was_time_to_hear_of_it() -> None:
+def test_the_start_of_a_trial_is_recorded_when_it_happened_and_not_when_the_engine_read_it() -> None:
     class Slow(Random):
         """Thinks while the workers begin."""
 

@@ -105,7 +105,12 @@ def test_a_cost_is_seldom_more_than_at_most() -> None:
     _, points, _, costs = data(200, seed=5)
     models = fitted(found)
     assert np.mean(costs <= models.cost_limit(points)) > 0.9
-    assert (models.cost_limit(points) >= models.predict_cost(points)).all()
+    limit = models.cost_limit(points)
+    assert (limit >= models.predict_cost(points)).all()
+    assert models.costs_at_most(points, 1.001 * limit).all()
+    assert not models.costs_at_most(points, 0.999 * limit).any()
+    assert not models.costs_at_most(points, 0.0).any()  # nothing is left of a budget
+    assert not models.costs_at_most(points, -1.0).any()
 
 
 def test_scaling_all_costs_scales_all_predictions() -> None:

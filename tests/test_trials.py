@@ -52,7 +52,20 @@ def test_every_kind_of_real_number_is_a_loss(loss: float) -> None:
     assert type(Outcome(loss).loss) is float
 
 
-@pytest.mark.parametrize("loss", [None, "0.5", True, np.bool_(True), [0.5], np.array([0.5]), 1j])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        None,
+        "0.5",
+        True,
+        np.bool_(True),
+        [0.5],
+        np.array([0.5]),
+        1j,
+        np.ma.masked,
+        np.ma.array(0.5, mask=True),
+    ],
+)
 def test_what_is_not_a_number_is_no_loss(loss: object) -> None:
     with pytest.raises(TypeError, match="a loss must be a single number, got"):
         Outcome(loss)  # type: ignore[arg-type]
@@ -194,7 +207,7 @@ def test_an_empty_history_has_empty_arrays_and_no_overhead() -> None:
     assert history.typical_overhead() == 0.0
 
 
-def test_the_overhead_is_the_median_of_the_last_thinking_times() -> None:
+def test_the_typical_overhead_is_the_median_of_the_last_ones() -> None:
     history = History(
         tuple(complete(i, 0.5, overhead=t) for i, t in enumerate([9.0, 9.0, 1.0, 2.0, 30.0, 4.0, 3.0]))
     )

@@ -39,8 +39,9 @@ from fabolas.gp.regression import GaussianProcess, Noise
 from fabolas.gp.trainings import SameTraining
 from fabolas.transforms import FitTransform, log_transform
 
-# The part of the noise variance that belongs to the configuration and would come again. Training on all the data is
-# mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is mostly not chance.
+# The part of the noise variance that belongs to the configuration: a second measurement would have the same error.
+# Training on all the data is mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is
+# mostly not chance.
 NUGGET_FRACTION = 0.9
 
 

@@ -123,9 +123,21 @@ class Surrogate:
 
     def cost_limit(self, points: Array) -> Array:
         """Seconds (m,) that are exceeded with a probability of one in forty: a quantile of the mixture over samples."""
+        means, deviations = self._log_cost_samples(points)
+        return self._seconds(points, mixture_quantile(means, deviations, LIMIT_PROBABILITY))
+
+    def costs_at_most(self, points: Array, seconds: float | Array) -> BoolArray:
+        """(m,) Whether `cost_limit` of the points (m, D) is at most so many seconds; faster than to compute it."""
+        means, deviations = self._log_cost_samples(points)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limit = np.log(seconds) - self.log_cost_centre - self.prior.log_size(points)
+        below = ndtr((limit - means) / np.maximum(deviations, 1e-12)).mean(axis=0)
+        return np.asarray(below >= LIMIT_PROBABILITY)
+
+    def _log_cost_samples(self, points: Array) -> tuple[Array, Array]:
+        """Means and deviations (K, m) of the centred log-cost of a measurement, one row per hyperparameter sample."""
         at = self.cost.project(points)
-        deviations = np.sqrt(self.cost.variance(at) + self.cost.noise(points))
-        return self._seconds(points, mixture_quantile(self.cost.mean(at), deviations, LIMIT_PROBABILITY))
+        return self.cost.mean(at), np.sqrt(self.cost.variance(at) + self.cost.noise(points))
 
     def predict_log_cost(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the log-seconds of a measurement, hyperparameters integrated out."""

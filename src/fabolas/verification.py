@@ -37,8 +37,9 @@ _NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the
 _STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
 _STEP_SHARES = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
 _MAX_FAILED = 10  # failures at the target without a success, after which verification is given up
-# Of the time left: a target evaluation that is predicted to take no more hardly ends too late.
-_FITTING_SHARE = 0.8
+# A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
+# exceeds the time left by at most this share of the budget.
+_FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
 _ANNOUNCING_SHARE = 0.1  # of a time budget must be left for a warning that the answer will not be verified
 _LATE_SHARE, _LATE_SECONDS = 0.1, 5.0  # how late, of the budget and in seconds, a trial must be for a warning
 
@@ -196,7 +197,7 @@ class Verification:
         prediction = study.predict_points(points)
         fits = prediction.cost_limit <= seconds
         if not self._rules.may_exceed:
-            fits |= prediction.cost <= _FITTING_SHARE * seconds
+            fits |= _probably_fits(prediction.cost, prediction.cost_limit, seconds, run.budget)
         losses = np.where(fits, study.sign * prediction.loss, np.inf)
         best = int(np.argmin(losses))
         return study.space.decode(points[best])[0] if math.isfinite(losses[best]) else None
@@ -244,7 +245,7 @@ class Verification:
         left, study, target = self.seconds_left(run), run.study, self._step.target.median
         if left <= 0 or run.trials_left <= 0:
             return None
-        if target <= _FITTING_SHARE * left:
+        if _probably_fits(target, self._step.target.limit, left, run.budget):
             return ask_to_verify(study, config)
         # If the target fits, it must still fit after the step. If not, the step may show that it does.
         most = left - target if target <= left else _STEP_SHARE * left
@@ -376,6 +377,12 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
             f"of the budget of {duration(budget.seconds)}"
         )
     return f"the run ended before; an evaluation at the target is predicted to take {duration(cost)}"
+
+
+def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
+    """Whether target evaluations of these predicted costs and cost limits probably end within so many seconds."""
+    excess = math.inf if budget.seconds is None else _MAX_EXCESS * budget.seconds
+    return (cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess)
 
 
 def ask_to_verify(

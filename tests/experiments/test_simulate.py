@@ -12,7 +12,7 @@ from fabolas.strategies.random import Random
 from tests.helpers.waiting import burn
 
 
-def test_simulated_time_is_the_cost_of_trials_and_the_thinking_about_them() -> None:
+def test_simulated_time_is_the_cost_of_trials_and_the_overhead() -> None:
     run = simulate(svm_like(0), seed=0, max_trials=14)
     assert (run.overhead > 0).all()
     np.testing.assert_allclose(run.time, np.cumsum(run.cost + run.overhead))

@@ -37,7 +37,7 @@ class Kind:
         sleep: Seconds that its shortest trial takes; the longest takes four times as long.
         seconds: About what the run takes.
         workers: How many trials at once.
-        burn: Seconds that it thinks besides.
+        burn: Seconds of overhead of each suggestion.
         options: Of the strategy.
     """
 
@@ -54,19 +54,19 @@ KINDS = {
     "random": Kind("random", 30, 0.01, 0.5),
     "fabolas": Kind("fabolas", 12, 0.01, 1.0, options={"n_initial": 4, "effort": 0.0}),
     "workers": Kind("fabolas", 16, 0.1, 3.0, workers=3, options={"n_initial": 4, "effort": 1.0}),
-    # Thinks for longer than its trials take: most kills find it overhead, and outcomes that it has not heard of.
+    # A decision takes longer than a trial: most kills come during one, when there are outcomes not yet recorded.
     "overhead": Kind("random", 10, 0.05, 5.0, workers=3, burn=0.5),
 }
 
 
 def run_settings(kind: Kind) -> dict[str, Any]:
     """The arguments of ``minimize`` that decide what a run suggests."""
-    strategy = Thinking(SPACE, kind.burn) if kind.burn else kind.strategy
+    strategy = SlowToDecide(SPACE, kind.burn) if kind.burn else kind.strategy
     fixed = {"seed": 7, "overhead": 0.01, "progress": False}
     return {"strategy": strategy, "workers": kind.workers, **fixed, **kind.options}
 
 
-class Thinking(Random):
+class SlowToDecide(Random):
     """Suggests at random after a long computation that gives other threads as little time as Python can."""
 
     def __init__(self, space: fabolas.Space, burn: float) -> None:

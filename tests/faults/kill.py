@@ -40,7 +40,7 @@ from tests.faults.child import KINDS, SPACE, Kind, run_settings
 from tests.faults.tally import Tried, attempt
 
 ROOT = Path(__file__).parents[2]
-INSTANT = 0.25  # seconds; a thought of the kind "overhead" takes twice as long
+INSTANT = 0.25  # seconds; a decision of the kind "overhead" takes twice as long
 
 
 @dataclass
@@ -210,7 +210,7 @@ def check_end(case: Case) -> None:
     assert counts == (case.kind.trials, 0, 0), f"trials, open suggestions, unheard outcomes: {counts}"
     failed = [trial for trial in study.trials if trial.status not in ("complete", "abandoned")]
     assert not failed, f"failed: {failed}"
-    # What no worker had begun with is suggested again, and not lost.
+    # What no worker had started is suggested again, and not lost.
     abandoned = sum(trial.status == "abandoned" for trial in study.trials)
     assert abandoned <= case.kind.workers * len(case.kills), f"{abandoned} are abandoned"
     if case.kind.workers == 1:  # with several the order of outcomes is not the suggestions'

@@ -150,7 +150,7 @@ def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -
     np.testing.assert_array_equal(L[:, 0, 0], 1.0)
 
 
-def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
+def test_the_deviation_is_a_brownian_motion_that_ends_at_the_target() -> None:
     u = np.array([[0.1], [0.4], [0.4], [1.0]])
     gram = between(BrownianKernel((0,)), u, u)(np.log([[2.0]]))[0]
     rng = np.random.default_rng(0)
@@ -164,7 +164,7 @@ def test_the_drift_is_a_brownian_motion_that_ends_at_the_target() -> None:
     np.testing.assert_array_equal(gram[3], 0.0)
 
 
-def test_the_drift_of_the_loss_begins_on_the_smallest_subset_and_gathers_speed() -> None:
+def test_the_deviation_of_the_loss_starts_slowly_at_the_smallest_size() -> None:
     u = np.array([[0.0], [0.3], [0.8], [1.0]])
     gram = between(BrownianKernel((0,), quadratic_time), u, u)(np.log([[2.0]]))[0]
     np.testing.assert_array_equal(gram[0], 0.0)

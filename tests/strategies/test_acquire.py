@@ -164,7 +164,7 @@ def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() 
     np.testing.assert_allclose(none.best_to_improve_on(), everything.min(axis=1))
 
 
-def test_a_check_is_of_what_is_surely_better_than_all_that_was_measured() -> None:
+def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_measured() -> None:
     """At the target only the hills were measured; the valleys are known from subsets that are nearly as large."""
     rng = np.random.default_rng(0)
     space = Space({"x": Float(0.0, 1.0)}, {"size": (100, 10_000)})
@@ -176,15 +176,15 @@ def test_a_check_is_of_what_is_surely_better_than_all_that_was_measured() -> Non
     level = Effort.at(0.3, 38)
     models, _, _ = surrogate.fit(strategy._fitter.prior, data, None, 20, level.K, rng)
     at = context(strategy, models, points[:, :1], points[34:, :1], None, level)
-    check, elsewhere = improving(at), improving(replace(at, measured=at.ranked[:1]))
-    assert check is not None
-    assert min(abs(check.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
-    # It is no improvement on itself: what is seen there already would be left for what nobody knows.
+    found, elsewhere = improving(at), improving(replace(at, measured=at.ranked[:1]))
+    assert found is not None
+    assert min(abs(found.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
+    # It is no improvement on itself: once it is measured, an unknown configuration is taken.
     assert elsewhere is not None
     assert elsewhere.point[0] > 0.6
 
 
-def test_a_check_surely_fits_into_what_is_left_and_if_none_does_there_is_none() -> None:
+def test_a_target_evaluation_fits_by_its_cost_limit_and_if_none_does_there_is_none() -> None:
     free = improving(position(2, 40))
     assert free is not None
     enough = position(2, 40, affordable=2.0)
@@ -219,7 +219,14 @@ def test_what_is_decided_is_affordable_whatever_the_maximizer(maximizer: Maximiz
     at = replace(at, config=replace(at.config, maximizer=maximizer, evaluations_per_dimension=20))
     rng = np.random.default_rng(1)
     choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
-    assert choice.cost <= 0.05 * (1 + 1e-9)
+    assert at.surrogate.cost_limit(choice.point[None])[0] <= 0.05 * (1 + 1e-6)
+
+
+def test_if_no_cost_limit_fits_the_cheapest_point_is_taken() -> None:
+    at = position(2, 40, affordable=1e-6)
+    rng = np.random.default_rng(1)
+    choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
+    assert choice.point[2] < 0.1  # near the smallest size
 
 
 def test_information_that_nobody_can_pay_for_does_not_count() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fabolas
-from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.continuation import Continuations, ContinuingSurrogate
 from tests.strategies.test_curves import study, train
 
 
@@ -30,7 +30,7 @@ def test_a_larger_value_of_the_same_configuration_continues_its_last_trial() -> 
     assert found.continues(point(s, 0.61, 9)) is None
 
 
-def test_what_is_pending_at_the_target_failed_or_lost_is_not_continued() -> None:
+def test_what_is_pending_at_the_target_failed_or_abandoned_is_not_continued() -> None:
     s = study()
     train(s, 0.2, 4)
     train(s, 0.4, 64)
@@ -50,6 +50,19 @@ def test_with_rows_and_epochs_only_the_same_rows_are_continued() -> None:
         s.tell(first, 0.5, cost=1.0)
         assert s.ask_for({"x": 0.5}, {"rows": 100, "epochs": 8}).continues == 0
         assert s.ask_for({"x": 0.5}, {"rows": 200, "epochs": 8}).continues is None
+
+
+def test_what_a_continued_training_may_cost_is_limited_by_the_rest_of_it() -> None:
+    s = study()
+    for x, epochs in ((0.1, 4), (0.3, 16), (0.5, 32), (0.7, 8), (0.9, 64)):
+        train(s, x, epochs)
+    models = s.strategy.surrogate(s.history).surrogate  # type: ignore[attr-defined]
+    at = ContinuingSurrogate.of(models, continuations(s))
+    points = np.array([point(s, x, epochs) for x in (0.1, 0.3, 0.5, 0.6) for epochs in (33, 64)])
+    limit = at.cost_limit(points)
+    assert (limit[:6] < models.cost_limit(points)[:6]).all()
+    assert at.costs_at_most(points, 1.001 * limit).all()
+    assert not at.costs_at_most(points, 0.999 * limit).any()
 
 
 @pytest.fixture(scope="module")

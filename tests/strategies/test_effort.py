@@ -23,7 +23,7 @@ def test_there_is_no_time_to_think_before_a_trial_of_milliseconds() -> None:
     assert level(0.001) is None
 
 
-def test_thinking_too_long_is_made_up_for() -> None:
+def test_too_much_overhead_is_made_up_for() -> None:
     assert level(1.0, thought=0.5) is None
 
 

@@ -117,7 +117,7 @@ def test_without_a_cost_the_time_since_it_was_handed_out_counts() -> None:
         assert s.tell(s.ask(), 0.5).cost == pytest.approx(1e-6)  # the clock stood still
 
 
-def test_every_second_of_thinking_is_in_the_record() -> None:
+def test_every_second_of_overhead_is_in_the_record() -> None:
     clock = Clock(1000.0)
     space = Space(SPACE, FIDELITIES)
     with Study(space, strategy=Walk(space, clock, overhead=0.5), seed=0, clock=clock) as s:
@@ -178,7 +178,7 @@ def test_a_study_closed_and_reopened_at_every_trial_suggests_the_same(kind: str,
         np.testing.assert_array_equal(a.point, b.point)
 
 
-def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_path: Path) -> None:
+def test_a_suggestion_without_outcome_is_abandoned_on_reopening_and_keeps_its_id(tmp_path: Path) -> None:
     space = Space(SPACE, FIDELITIES)
     with Study(space, strategy=Walk(space), storage=tmp_path / "study.db", seed=0, overhead=0.5) as s:
         s.tell(s.ask(), 0.5, cost=1.0)
@@ -197,7 +197,7 @@ def test_a_suggestion_without_outcome_is_lost_on_reopening_and_keeps_its_id(tmp_
         assert s.ask().id == 2
 
 
-def test_what_a_lost_trial_cost_is_estimated_by_prediction_experience_and_the_time_since(
+def test_the_cost_of_an_abandoned_trial_is_estimated_from_predictions_other_trials_and_the_time_since(
     tmp_path: Path,
 ) -> None:
     def lost_cost(started: float, predicted: float | None) -> float:
@@ -221,7 +221,7 @@ def test_what_a_lost_trial_cost_is_estimated_by_prediction_experience_and_the_ti
     assert lost_cost(time.time() + 3600.0, 7.0) == 0.0  # a clock that was set back
 
 
-def test_several_lost_trials_ran_side_by_side_and_their_time_counts_once(tmp_path: Path) -> None:
+def test_several_abandoned_trials_ran_at_the_same_time_and_their_time_counts_once(tmp_path: Path) -> None:
     with study(storage=tmp_path / "study.db", overhead=0.0) as s:
         s.tell(s.ask(), 0.5, cost=5.0)
         for _ in range(3):
@@ -271,7 +271,7 @@ def test_a_process_that_dies_while_it_ends_what_was_left_counts_its_time_once(
         assert s.elapsed == 45.0
 
 
-def test_a_trial_lasts_from_when_it_began_and_not_from_when_that_was_heard_of() -> None:
+def test_a_trial_lasts_from_its_start_and_not_from_when_the_study_was_told() -> None:
     clock = Clock(1000.0)
     with study(clock=clock) as s:
         first, second = s.ask(queued=True), s.ask(queued=True)
@@ -283,7 +283,7 @@ def test_a_trial_lasts_from_when_it_began_and_not_from_when_that_was_heard_of() 
         assert s.tell(second, 0.5).cost == pytest.approx(2.0)
 
 
-def test_a_queued_suggestion_costs_nothing_until_somebody_begins_with_it() -> None:
+def test_a_queued_suggestion_costs_nothing_until_it_is_started() -> None:
     clock = Clock(1000.0)
     with study(clock=clock) as s:
         first, second = s.ask(queued=True), s.ask(queued=True)
@@ -313,7 +313,7 @@ def test_a_cancelled_suggestion_was_never_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("queued", [False, True])
-def test_what_nobody_had_begun_with_is_suggested_again_as_if_nothing_had_happened(
+def test_what_was_not_started_is_suggested_again_as_if_nothing_had_happened(
     queued: bool, tmp_path: Path
 ) -> None:
     def run(path: Path, killed: bool) -> list[Suggestion]:
@@ -356,7 +356,7 @@ def test_what_was_suggested_again_and_cancelled_waits_for_the_next(tmp_path: Pat
         assert s.ask().id == 2
 
 
-def test_the_time_to_think_of_a_cancelled_suggestion_is_not_lost() -> None:
+def test_the_overhead_of_a_cancelled_suggestion_still_counts() -> None:
     clock = Clock(1000.0)
     space = Space(SPACE, FIDELITIES)
     with Study(space, strategy=Walk(space, clock, overhead=0.5), seed=0, clock=clock) as s:
@@ -365,7 +365,7 @@ def test_the_time_to_think_of_a_cancelled_suggestion_is_not_lost() -> None:
         assert s.ask().overhead == pytest.approx(1.0)
 
 
-def test_only_the_last_suggestion_that_nobody_began_with_can_be_cancelled() -> None:
+def test_only_the_last_suggestion_that_was_not_started_can_be_cancelled() -> None:
     with study() as s:
         first, second, begun = s.ask(queued=True), s.ask(queued=True), s.ask()
         for other in (first, second, begun):
@@ -374,7 +374,7 @@ def test_only_the_last_suggestion_that_nobody_began_with_can_be_cancelled() -> N
         assert s.pending == (first, second, begun)
 
 
-def test_a_lost_suggestion_may_be_told_after_all_and_once(tmp_path: Path) -> None:
+def test_an_abandoned_suggestion_may_be_told_after_all_and_once(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     with study(storage=path) as s:
         s.tell(s.ask(), 0.5, cost=1.0)

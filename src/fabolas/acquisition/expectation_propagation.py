@@ -13,7 +13,7 @@ Then, with Z_j = Phi(c_j / sqrt(v_j)),
     log Z = sum_j [log Z_j + log(1 + tau_j v_j) / 2 + (m_j - c_j) a_j / 2] - log|B| / 2.
 It is stationary in the sites, so its first derivatives are those at fixed sites: d log Z / dm = a and
 d log Z / dK = (a a' - W) / 2. The second derivative in m has to follow the sites, see `_curvature`. The steps
-are written out in docs/derivations/ep.md.
+are written out in docs/method/ep.md.
 """
 
 from __future__ import annotations
@@ -218,14 +218,17 @@ def _state(m: Array, K: Array, tau: Array, nu: Array) -> _State:
 
 
 def _sweep(state: _State, give_up: bool = False) -> tuple[Array, Array, Array]:
-    """Match each site's moments in turn, a rank-one change of the approximation each.
+    """Match the moments of each site in turn. Each match changes the approximation by a matrix of rank one.
 
-    In the first sweep the product of the factors' probabilities, each given those before it, estimates Z.
-    Where it falls below e^-500 a run is given up if so wished: its other factors are taken as satisfied, an
-    upper bound that needs none of the arithmetic of tails within tails.
+    The sweep also estimates Z: the product of the probabilities of the factors, each given those before it.
+
+    Args:
+        state: where the sweep starts.
+        give_up: whether to give up a run when this product falls below e^-500. Its other factors are then taken as
+            satisfied. This is an upper bound, and it avoids computations in the far tails of normal distributions.
 
     Returns:
-        tau (A, R), nu (A, R) and that estimate of log Z (A,).
+        tau (A, R), nu (A, R) and the estimate of log Z (A,).
     """
     tau, nu = state.tau.copy(), state.nu.copy()
     V, q, a, mu = state.V.copy(), state.q.copy(), state.a.copy(), state.mu.copy()

@@ -128,7 +128,7 @@ def refuse_reports(fidelities: Mapping[str, Fidelity], who: str) -> None:
     """Refuse fidelities with reports, for a way in that cannot pass reports on.
 
     Raises:
-        ValueError: If a fidelity is declared with ``reports=True``. Choices would count on points that never come.
+        ValueError: If a fidelity is declared with ``reports=True``. The strategy would expect reports that never come.
     """
     for name, fidelity in fidelities.items():
         if fidelity.reports:

@@ -107,7 +107,7 @@ class AcquisitionContext:
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured: (r, d) the configurations complete or pending at the target, each once, in the same order.
         added_seconds: seconds added to every predicted cost.
-        max_cost: seconds that an evaluation may be predicted to take; None for no limit.
+        max_cost: seconds that an evaluation may take; its cost limit counts. None for no limit.
         effort: the sizes of this decision.
         config: what an evaluation is worth, and how that is maximised.
         evaluated_keys: the points (D,) that are complete, failed or pending, see `point_key`.
@@ -135,21 +135,22 @@ class AcquisitionContext:
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
         """What the worth of each point (m, D) is divided by, and which points may be evaluated."""
         costs = self.surrogate.predict_cost(points)
-        allowed = self.domain.is_legal(points) & self.is_new(points)
-        if self.max_cost is not None:
-            allowed &= costs <= self.max_cost
-        return self.config.divisor(costs, self.added_seconds), allowed
+        return self.config.divisor(costs, self.added_seconds), self.is_allowed(points)
 
     def is_new(self, points: Array) -> BoolArray:
         """(m,) Which points (m, D) are neither evaluated nor pending."""
         return np.array([point_key(point) not in self.evaluated_keys for point in points], dtype=np.bool_)
 
-    def fits(self, points: Array, *, surely: bool) -> BoolArray:
-        """(m,) Which points may be evaluated: by their predicted cost, or `surely` by their cost limit."""
-        if self.max_cost is None:
-            return self.domain.is_legal(points)
-        costs = self.surrogate.cost_limit(points) if surely else self.surrogate.predict_cost(points)
-        return self.domain.is_legal(points) & (costs <= self.max_cost)
+    def is_allowed(self, points: Array) -> BoolArray:
+        """(m,) Which points (m, D) may be evaluated: legal ones that are new and whose cost limit fits.
+
+        The predicted cost is not enough: half of the evaluations take longer, and the last one of a budget would then
+        often end much too late.
+        """
+        allowed = self.domain.is_legal(points) & self.is_new(points)
+        if self.max_cost is not None:
+            allowed &= self.surrogate.costs_at_most(points, self.max_cost)
+        return allowed
 
     def allowing_some(self, points: Array) -> AcquisitionContext:
         """The same context in which at least one of the points (m, D) may be evaluated.
@@ -158,10 +159,11 @@ class AcquisitionContext:
         """
         new = self.is_new(points)
         context = self if new.any() else replace(self, evaluated_keys=frozenset())
-        if self.max_cost is None:
+        considered = points[new] if new.any() else points
+        if self.max_cost is None or self.surrogate.costs_at_most(considered, self.max_cost).any():
             return context
-        cheapest = float(self.surrogate.predict_cost(points[new] if new.any() else points).min())
-        return replace(context, max_cost=max(self.max_cost, cheapest))
+        cheapest = float(self.surrogate.cost_limit(considered).min())
+        return replace(context, max_cost=cheapest * (1.0 + 1e-6))
 
 
 @dataclass(frozen=True)
@@ -319,13 +321,12 @@ def maximize_improvement(
         context: what is known.
         pool: (m, d) configurations to start from.
         rng: draws candidates.
-        must_fit: allow only configurations whose cost limit fits, and return None if there are none. Otherwise
-            compare predicted costs, and allow the cheapest in any case.
+        must_fit: return None if the cost limit of no configuration fits. Otherwise the cheapest is allowed in any case.
     """
     domain = context.domain
     if not must_fit:
         context = context.allowing_some(domain.at_target(pool))
-    value = partial(_improvement, context, context.best_to_improve_on(), must_fit=must_fit)
+    value = partial(_improvement, context, context.best_to_improve_on())
     snap = partial(_snap_at_target, domain)
     found = candidate_search(
         value, pool, snap, rng, evaluations=2 * len(pool), rounds=3, n_choices=domain.n_choices
@@ -341,14 +342,13 @@ def maximize_improvement(
     return Candidate(point[0], cost, 0.0, Batch.empty(point.shape[1]))
 
 
-def _improvement(context: AcquisitionContext, best: Array, x: Array, *, must_fit: bool) -> Array:
+def _improvement(context: AcquisitionContext, best: Array, x: Array) -> Array:
     """log EI (m,) of configurations (m, d) at the target, averaged over hyperparameters; -inf if not allowed."""
     points, loss = context.domain.at_target(x), context.surrogate.loss
     at = loss.project(points)
     each = log_expected_improvement(loss.mean(at), loss.variance(at), best[:, None])
     averaged = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
-    allowed = context.fits(points, surely=must_fit) & context.is_new(points)
-    return np.where(allowed, averaged, -np.inf)
+    return np.where(context.is_allowed(points), averaged, -np.inf)
 
 
 def _snap_at_target(domain: Domain, x: Array) -> Array:

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from fabolas._types import Array, IntArray
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.acquisition.representers import Representers
 from fabolas.acquisition.traces import TraceRepresenters
 from fabolas.gp.regression import Posterior
@@ -28,9 +28,8 @@ REPORTED_FRACTIONS = (0.5, 1.0)
 # Candidates that continue a training end at these fractions of the rest of its way to the target.
 CONTINUED_FRACTIONS = (1 / 3, 2 / 3, 1.0)
 MAX_CONTINUED = 12  # how many trainings have such candidates: those with the best predicted configurations
-MIN_COST_SHARE = (
-    0.02  # the rest of a training costs at least this share of the whole, whatever the models predict
-)
+# The rest of a training costs at least this share of the whole, whatever the models predict.
+MIN_COST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -145,6 +144,18 @@ class ContinuingSurrogate(Surrogate):
     def cost_limit(self, points: Array) -> Array:
         """Upper limits (m,) of these seconds, without the part that was paid before."""
         return self._without_paid(points, super().cost_limit(points))
+
+    def costs_at_most(self, points: Array, seconds: float | Array) -> BoolArray:
+        """(m,) Whether these limits are at most so many seconds."""
+        matched = self.continuations.match(points)
+        known = np.flatnonzero(matched >= 0)
+        whole = np.broadcast_to(
+            np.asarray(seconds, dtype=float), len(points)
+        ).copy()  # of a training from scratch
+        if len(known):
+            paid = super().predict_cost(self.continuations.ends[matched[known]])
+            whole[known] = np.minimum(whole[known] + paid, whole[known] / MIN_COST_SHARE)
+        return super().costs_at_most(points, whole)
 
     def _without_paid(self, points: Array, costs: Array) -> Array:
         matched = self.continuations.match(points)

@@ -100,7 +100,7 @@ class Fabolas2017(ModelBased):
     ) -> Proposal:
         """The next evaluation: of the initial design, then the maximum of eq. 7.
 
-        The published algorithm has no budget and no target evaluations: `remaining` only limits the predicted cost,
+        The published algorithm has no budget and no target evaluations: `remaining` only limits the cost,
         and `at_target` takes the largest expected improvement at s = 1.
         """
         # Algorithm 1, line 1: the initial design.

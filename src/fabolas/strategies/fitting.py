@@ -93,7 +93,11 @@ class SurrogateFitter:
         return self.posterior_and_trials(history).surrogate
 
     def posterior_and_trials(self, history: History) -> SurrogateWithTrials:
-        """The same, and which trials its data are."""
+        """The same, and which trials its data are.
+
+        The data are in one part if the posterior was built from all of them, and in two if it was built from the trials
+        of the last fit and then conditioned on the later ones.
+        """
         surrogate = self._posterior(history)
         parts = [self._rows(history, which) for which in (slice(self._n_fitted), slice(self._n_fitted, None))]
         points = np.concatenate([data.points for data, _ in parts])

@@ -26,7 +26,7 @@ _ROUNDING = 1e-9  # tolerance of logarithms and powers before floor and ceil
 
 @dataclass(frozen=True)
 class Rung:
-    """`count` configurations at the target times eta^-n_reductions, the same for all fidelities."""
+    """`count` configurations, each fidelity at its target divided by eta^n_reductions."""
 
     count: int
     n_reductions: int

@@ -23,7 +23,7 @@ def recommend(
 
     Configurations measured at the target keep most of their measured value (see `predict_with_nugget`). One that
     failed there is excluded, unless there is no other. The reported loss and standard deviation are those of the GP,
-    which does not believe the luckiest measurement, within the limits of `stated_loss.py`.
+    because the lowest of many measurements is too low by chance. `stated_loss.py` limits them to possible losses.
     """
     complete = np.flatnonzero(history.complete)
     if len(complete) > MAX_POSTERIOR_TRIALS:  # compare only configurations in the data of the models
