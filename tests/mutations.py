@@ -113,6 +113,27 @@ MUTATIONS = (
         '        return Proposal(self._draw_design(1, rng)[0], "information")\n',
         "strategies/test_fabolas2017.py -k near",
     ),
+    Mutation(
+        "an evaluation is admitted by its predicted cost, not by its cost limit",
+        "strategies/acquire.py",
+        "allowed &= self.surrogate.costs_at_most(points, self.max_cost)",
+        "allowed &= self.surrogate.predict_cost(points) <= self.max_cost",
+        "strategies/test_acquire.py -k by_its_cost_limit",
+    ),
+    Mutation(
+        "the start of the workers counts towards the budget",
+        "engine.py",
+        "            self._state.restart_timer()\n",
+        "",
+        "test_engine.py -k start_of_the_workers",
+    ),
+    Mutation(
+        "trials that verify the answer look like those that the user enqueued",
+        "trials.py",
+        'VERIFICATION = "verification"',
+        'VERIFICATION = "enqueued"',
+        "test_verification.py -k not_recorded",
+    ),
 )
 
 

@@ -219,7 +219,21 @@ def test_what_is_decided_is_affordable_whatever_the_maximizer(maximizer: Maximiz
     at = replace(at, config=replace(at.config, maximizer=maximizer, evaluations_per_dimension=20))
     rng = np.random.default_rng(1)
     choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
-    assert at.surrogate.cost_limit(choice.point[None])[0] <= 0.05 * (1 + 1e-6)
+    assert choice.cost <= 0.05 * (1 + 1e-9)
+
+
+def test_an_evaluation_may_not_take_too_long_by_its_cost_limit() -> None:
+    at = position(2, 40)
+
+    def chosen(max_cost: float | None) -> np.ndarray:
+        rng = np.random.default_rng(1)
+        limited = replace(at, max_cost=max_cost)
+        return decide.maximize_information(limited, decide.configuration_pool(limited, rng), rng).point[None]
+
+    free = chosen(None)
+    between = float(np.sqrt(at.surrogate.predict_cost(free) * at.surrogate.cost_limit(free))[0])
+    assert at.surrogate.cost_limit(free)[0] > between
+    assert at.surrogate.cost_limit(chosen(between))[0] <= between
 
 
 def test_if_no_cost_limit_fits_the_cheapest_point_is_taken() -> None:
