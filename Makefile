@@ -1,11 +1,21 @@
 # Every target sets up what it needs inside the checkout; only Python >= 3.11 with pip is assumed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WORKERS ?= 2
+TESTS ?=  # which tests; all by default
 BIN := .venv/bin
 STAMP := .venv/.stamp
 DEMO_STAMP := .venv/.stamp-demo
 # Work stealing keeps the tests of a file on one worker, so that clusters and other fixtures start once.
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
+# The output of each target in one piece; make of macOS does not have this option.
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+# On a busy machine a cluster, a process or a browser may be too slow for a test beside other tests. So tests that fail
+# are run once more, alone, and listed as PASSED or FAILED; a test that fails twice fails the target.
+define run_tests
+@$(PYTEST) $(1) || { code=$$?; test $$code -eq 1 || exit $$code; \
+	printf '\nThe tests that failed are run once more, alone. "PASSED" below: failed at first, passed alone.\n'; \
+	$(BIN)/pytest -n 0 -rap --last-failed --last-failed-no-failures none --maxfail 10 $(1); }
+endef
 
 # One thread per process: the arrays are small, and the test workers share the cores.
 export OMP_NUM_THREADS ?= 1
@@ -43,11 +53,13 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)
 	$(BIN)/python -m fabolas.demo
 
-test: lint types layers docs browser
-	$(PYTEST)
+# Types and documentation take about as long as each other, so they use two cores together; then the tests do.
+test: $(STAMP) browser
+	@$(MAKE) --no-print-directory -j 2 $(SYNC) types docs lint layers
+	$(call run_tests,$(TESTS))
 
 test-fast: $(STAMP) browser
-	$(PYTEST) -m "not slow"
+	$(call run_tests,-m "not slow" $(TESTS))
 
 # The tests of the report and of the live page need Chromium. Where it cannot be installed, they are skipped; with CI=true
 # they fail.
