@@ -11,10 +11,11 @@ import pytest
 import fabolas
 from fabolas import Outcome, Study, Trial
 from fabolas.stopping import StopConditions, StopRules
+from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl, minimize
 
 
-@pytest.mark.parametrize("where", ["inline", "processes", "threads"])
+@pytest.mark.parametrize("where", ["inline", "threads", *slow("processes")])
 def test_a_callback_gets_the_study_and_each_trial_after_it_is_recorded(where: str) -> None:
     seen: list[int] = []
 
@@ -44,7 +45,7 @@ def test_a_callback_may_stop_the_run_and_the_result_says_so() -> None:
     assert not result.interrupted
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, *slow(2)])
 def test_an_exception_in_a_callback_is_raised_and_no_trial_is_lost(workers: int, tmp_path: Path) -> None:
     def objective(config: dict[str, Any], size: int) -> float:
         time.sleep(0.05)
@@ -74,6 +75,7 @@ def test_callbacks_that_cannot_be_called_are_refused_before_anything_runs(callba
         minimize(never, max_trials=1, callbacks=callbacks)
 
 
+@pytest.mark.slow
 def test_after_the_exception_of_a_callback_no_callback_is_called_again() -> None:
     calls: list[int] = []
 
@@ -143,7 +145,7 @@ def test_patience_ends_the_run_when_the_best_loss_has_not_improved_for_so_long()
     assert "over the last 40 s (patience) is 0.01, and min_improvement is 0.02" in result.stopped
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("sign", [1.0, *slow(-1.0)])
 def test_the_expected_improvement_is_the_difference_that_the_models_predict_now(sign: float) -> None:
     direction: Any = "minimize" if sign > 0 else "maximize"
     with Study(SPACE, SIZE, direction=direction, seed=1, overhead=0.0, effort=0.0) as study:
@@ -161,13 +163,14 @@ def test_the_expected_improvement_is_the_difference_that_the_models_predict_now(
         assert conditions.expected_improvement(30.0) == pytest.approx(sign * expected)
 
 
+@pytest.mark.slow
 def test_a_run_with_models_loses_patience_when_its_answer_no_longer_improves() -> None:
     result = fabolas.minimize(
         lambda config, size: Outcome(0.2 + (config["x"] - 0.3) ** 2 + 1 / size, cost=size / 100),
         SPACE,
         SIZE,
         max_trials=120,
-        patience=60.0,
+        patience=25.0,
         min_improvement=0.01,
         seed=0,
         overhead=0.0,

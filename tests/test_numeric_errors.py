@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fabolas
+from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl
 
 
@@ -21,7 +22,7 @@ def underflow() -> None:
     np.exp(np.array([-1000.0]))
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("direction", ["minimize", *slow("maximize")])
 def test_a_run_does_not_die_of_the_error_state_of_the_program(direction: Any, tmp_path: Path) -> None:
     def objective(config: dict[str, Any], size: int) -> fabolas.Outcome:
         return fabolas.Outcome(bowl(config, size) ** 20 + 1e-300, cost=size / 1000)
@@ -32,7 +33,7 @@ def test_a_run_does_not_die_of_the_error_state_of_the_program(direction: Any, tm
         SPACE,
         SIZE,
         direction=direction,
-        max_trials=25,
+        max_trials=14,
         seed=0,
         effort=0.3,
         storage=path,

@@ -60,6 +60,7 @@ def maximizer(request) -> Maximizer:
 
 
 class TestContract:
+    @pytest.mark.slow
     def test_it_finds_the_highest_of_several_hills(self, maximizer):
         # measured: 39, 40 and 39 of 40 other starts; none of the three promises it
         found = [maximizer(hills, start(seed=s), everywhere, rng(s), evaluations=500) for s in range(20)]

@@ -181,10 +181,10 @@ def test_changing_the_returned_rows_does_not_change_the_next_subset():
 def test_a_second_subset_of_a_large_array_is_a_slice():
     y = np.random.default_rng(0).integers(0, 10, size=200_000)
     subset(y, 100)
-    start = time.perf_counter()
+    start = time.thread_time()  # on a busy machine too
     for _ in range(100):
         subset(y, 100)
-    assert time.perf_counter() - start < 0.2
+    assert time.thread_time() - start < 0.2
 
 
 def test_the_order_of_a_deleted_array_is_removed_from_the_cache():

@@ -256,6 +256,7 @@ def test_one_walker_ensemble_goes_on_where_the_last_ended() -> None:
     assert all((sample == walkers.loss).all(axis=1).any() for sample in samples.loss)
 
 
+@pytest.mark.slow
 def test_a_diverged_region_does_not_hide_the_best_that_was_measured() -> None:
     rng = np.random.default_rng(0)
     with Study({"a": Float(0.0, 1.0), "b": Float(0.0, 1.0)}, seed=1, overhead=0.01, effort=0.3) as study:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fabolas
+from tests.helpers.marks import slow
 
 SPACE = {"x": fabolas.Float(0.0, 1.0)}
 EPOCHS = {"epochs": fabolas.Fidelity(1, 27, reports=True, resume=True)}
@@ -46,7 +47,7 @@ def continued(result: Any) -> list[Any]:
     return [trial for trial in result.trials if trial.suggestion.continues is not None]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, *slow(2)])
 def test_trainings_are_continued_and_checkpoints_deleted(tmp_path: Path, workers: int) -> None:
     result = run(tmp_path, workers=workers)
     assert {trial.status for trial in result.trials} == {"complete"}
@@ -58,12 +59,14 @@ def test_trainings_are_continued_and_checkpoints_deleted(tmp_path: Path, workers
     assert not (tmp_path / "checkpoints").exists()
 
 
+@pytest.mark.slow
 def test_checkpoints_are_kept_if_asked_for_within_the_limit(tmp_path: Path) -> None:
     run(tmp_path, keep_checkpoints=True, max_checkpoints=3, max_trials=12, verify=False)
     kept = [path for path in (tmp_path / "checkpoints").iterdir() if path.is_dir()]
     assert 1 <= len(kept) <= 3
 
 
+@pytest.mark.slow
 def test_without_checkpoints_nothing_is_continued(tmp_path: Path) -> None:
     assert not continued(run(tmp_path, max_checkpoints=0, max_trials=14))
     with pytest.raises(ValueError, match="max_checkpoints must be a whole number >= 0, got -1"):
@@ -72,6 +75,7 @@ def test_without_checkpoints_nothing_is_continued(tmp_path: Path) -> None:
         run(tmp_path, checkpoint_space="much")
 
 
+@pytest.mark.slow
 def test_a_later_run_continues_the_trainings_of_an_earlier_one(tmp_path: Path) -> None:
     storage = tmp_path / "run.db"
     first = run(tmp_path, storage=storage, keep_checkpoints=True, max_trials=12, verify=False)
@@ -80,6 +84,7 @@ def test_a_later_run_continues_the_trainings_of_an_earlier_one(tmp_path: Path) -
     assert any(trial.suggestion.continues < len(first.trials) for trial in later)
 
 
+@pytest.mark.slow
 def test_deleted_checkpoints_are_a_message_and_not_a_failure(tmp_path: Path) -> None:
     def careless(config: dict[str, Any], epochs: int, trial: Any) -> fabolas.Outcome:
         outcome = train(config, epochs, trial)

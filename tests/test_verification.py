@@ -60,7 +60,7 @@ def run(
             return Ended(job.id, "failed", None, seconds, error="too many rows")
         return Ended(job.id, "complete", loss(job.config["x"], size) + 1e-3 * rng.normal(), seconds)
 
-    with Study(*SPACE, seed=seed, clock=clock, effort=0.3) as study:
+    with Study(*SPACE, seed=seed, clock=clock, effort=0.0) as study:
         engine = Engine(
             study,
             Inline(evaluate),
@@ -89,6 +89,7 @@ def test_a_short_run_ends_with_a_good_verified_answer_within_the_budget(
     assert any(trial.config == result.best_config for trial in at_target(result.trials))
 
 
+@pytest.mark.slow
 def test_without_the_policy_a_short_run_ends_with_an_unverified_answer() -> None:
     result, _ = run(Budget(12.0), policy=AskUntilUsedUp())
     assert not result.verified
@@ -141,6 +142,7 @@ def test_with_a_number_of_trials_the_last_ones_are_at_the_target(seed: int) -> N
     assert result.verified
 
 
+@pytest.mark.slow
 def test_a_budget_too_short_for_the_target_is_announced_early_and_kept() -> None:
     with pytest.warns(
         UserWarning, match=r"an evaluation at the target is predicted to take .*s, and .*s of the"
@@ -215,7 +217,7 @@ def test_minimize_verifies_its_answer_unless_told_otherwise() -> None:
     assert "not verified at the target)" in str(unverified)
 
 
-@pytest.mark.parametrize("strategy", ["mtbo", "fabolas2017", "random", "hyperband", "ei"])
+@pytest.mark.parametrize("strategy", ["random", "ei", *slow("mtbo", "fabolas2017", "hyperband")])
 def test_every_strategy_runs_with_verification(strategy: str) -> None:
     options = {} if strategy in ("random", "hyperband", "fabolas2017") else {"effort": 0.0}
     trials = (
@@ -256,6 +258,7 @@ def test_verification_does_not_exceed_the_number_of_trials(limit: int) -> None:
     assert len(minimized(max_trials=limit).trials) == limit
 
 
+@pytest.mark.slow
 def test_workers_and_executors_verify_too() -> None:
     def waiting(config: dict[str, Any], size: int) -> float:
         time.sleep(0.3 * size / FULL)
@@ -299,6 +302,7 @@ def test_the_last_trials_of_several_workers_are_different_configurations_at_the_
     assert not {trial.config["x"] for trial in last} & {trial.config["x"] for trial in searched}
 
 
+@pytest.mark.slow
 def test_the_answer_in_the_file_is_that_of_the_run(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     result = minimized(time_budget=25.0, storage=path)

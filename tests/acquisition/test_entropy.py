@@ -162,6 +162,7 @@ def test_the_papers_form_is_the_gain_and_a_constant() -> None:
         )
 
 
+@pytest.mark.slow
 def test_moments_rank_candidates_as_counting_does() -> None:
     reps = representers(posterior())
     points = candidates(150)

@@ -56,6 +56,7 @@ def test_a_running_study_is_followed_without_a_reload(browser: Browser, address:
     assert browser.console() == []
 
 
+@pytest.mark.slow
 def test_what_the_user_has_filtered_and_opened_survives_an_update(
     browser: Browser, address: str, folder: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_markup_of_the_user_is_shown_as_text(browser: Browser, address: str) -> 
     assert browser.console() == []
 
 
+@pytest.mark.slow
 def test_when_the_server_ends_the_page_says_so_and_keeps_its_content(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ from fabolas.execution import (
 from fabolas.execution.processes import pickle_objective
 from tests.execution.conftest import Open, executor_of
 from tests.execution.test_contract import events_until, job, run
+from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE, wait_until
 
 
@@ -72,7 +73,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", ["killed", "hang", *slow(*(case for case in CASES if case not in ("killed", "hang")))]
+)
 def test_a_process_that_dies_or_is_killed_loses_only_its_own_trial(backend: Backend, case: str) -> None:
     config, reason = CASES[case]
     timeout = 0.3 if case in ("hang", "deaf") else None
@@ -84,6 +87,7 @@ def test_a_process_that_dies_or_is_killed_loses_only_its_own_trial(backend: Back
     assert {i: one.loss for i, one in ended.items() if i} == {i: 10.0 * i for i in range(1, 5)}
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_between_trials_is_replaced_and_the_next_trial_completes(backend: Backend) -> None:
     first = run(backend, job(1, do="work"), job(2, do="work"))
     assert {one.status for one in first.values()} == {"complete"}
@@ -277,6 +281,7 @@ def hoarding(config: dict[str, Any], size: int) -> float:
     return float(os.getpid())
 
 
+@pytest.mark.slow
 def test_memory_that_earlier_trials_left_in_use_does_not_fail_a_later_one() -> None:
     backend = backend_for(hoarding, workers=1, limits=Limits(memory=400_000_000))
     ended = run(backend, *(job(i) for i in range(8)))

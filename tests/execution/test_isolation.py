@@ -12,6 +12,7 @@ import pytest
 
 from fabolas.execution import Job, Limits, backend_for
 from tests.execution.test_contract import job, run
+from tests.helpers.marks import slow
 from tests.helpers.waiting import wait_until
 
 FOREIGN = ("json", "pickle", "queue", "io", "traceback", "numpy", "secrets", "socket", "typing")
@@ -93,7 +94,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
 @linux
-@pytest.mark.parametrize("how", ["timeout", "close"])
+@pytest.mark.parametrize("how", ["close", *slow("timeout")])
 def test_what_a_trial_started_in_another_session_ends_with_its_worker(how: str, tmp_path: Path) -> None:
     log = tmp_path / "pids"
     backend = backend_for(daemons, workers=1, limits=Limits(60.0))

@@ -77,6 +77,6 @@ def test_late_regrets_that_are_small_still_count() -> None:
 def test_every_variant_of_a_question_makes_another_search(group: str) -> None:
     ends = {}
     for name, options in GROUPS[group].items():
-        job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=30, trainings=40.0)
+        job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=16, trainings=40.0)
         ends[name] = job()["end"]
     assert len(set(ends.values())) == len(ends), ends

@@ -34,6 +34,7 @@ def test_damaged_bytes_are_one_sentence(sound: bytes, tmp_path: Path) -> None:
     assert {("read", "sentence"), ("open", "sentence"), ("salvage", "fine")} <= outcomes
 
 
+@pytest.mark.slow
 def test_damaged_fields_are_one_sentence(sound: bytes, tmp_path: Path) -> None:
     rng, path = random.Random(0), tmp_path / "study.db"
     outcomes = set()
@@ -45,6 +46,7 @@ def test_damaged_fields_are_one_sentence(sound: bytes, tmp_path: Path) -> None:
     assert {("read", "sentence"), ("open", "sentence"), ("salvage", "fine")} <= outcomes
 
 
+@pytest.mark.slow
 def test_salvage_recovers_all_trials_but_those_on_a_damaged_page(sound: bytes, tmp_path: Path) -> None:
     path, copy = tmp_path / "study.db", tmp_path / "copy.db"
     path.write_bytes(sound)

@@ -8,12 +8,13 @@ from tests.faults.__main__ import PARTS
 from tests.faults.bad_objectives import KINDS
 from tests.faults.tally import SkippedError, Tried, attempt, table
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.marks import slow
 
 # test_kill.py and test_damage.py have a selection of their own.
 SHORT = [part for part in PARTS if part not in ("kill", "damage")]
 
 
-@pytest.mark.parametrize("part", SHORT)
+@pytest.mark.parametrize("part", ["names", *slow(*(part for part in SHORT if part != "names"))])
 def test_what_is_promised_holds_under_a_handful_of_faults(part: str) -> None:
     tried = list(PARTS[part](random.Random(0), True, None))
     assert tried

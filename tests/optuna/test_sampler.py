@@ -13,6 +13,7 @@ from fabolas.optuna.model import COST, StudyModel
 from tests.optuna.conftest import ROWS, loss_of
 
 
+@pytest.mark.slow
 def test_only_trials_at_the_target_are_complete_and_the_incumbent_is_near_the_optimum(
     sampler: Any, objective: Any
 ) -> None:

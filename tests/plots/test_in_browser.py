@@ -8,6 +8,7 @@ import pytest
 
 from fabolas.plots import FIGURES, plotly_js
 from tests.helpers.browser import DESKTOP, PHONE, Browser
+from tests.helpers.marks import slow
 from tests.plots.cases import case
 
 DRAWN = tuple(name for name in FIGURES if name != "trials")
@@ -77,7 +78,7 @@ def test_all_are_drawn_without_eval_and_without_images(browser: Browser, hostile
     assert browser.console() == []
 
 
-@pytest.mark.parametrize("figure", ["history", "curves", "cost", "parallel"])
+@pytest.mark.parametrize("figure", ["history", *slow("curves", "cost", "parallel")])
 def test_hovering_shows_the_text_of_the_user_as_text(browser: Browser, hostile: Path, figure: str) -> None:
     browser.open(hostile)
     shown = hover(browser, figure, "<b>Trial ")
@@ -91,6 +92,7 @@ def test_hovering_shows_the_text_of_the_user_as_text(browser: Browser, hostile: 
     assert browser.console() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "size"), [("wide", DESKTOP), ("narrow", PHONE)])
 def test_labels_are_within_the_figure(
     browser: Browser, tmp_path: Path, width: str, size: tuple[int, int]

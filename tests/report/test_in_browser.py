@@ -103,6 +103,7 @@ def test_a_click_opens_the_traceback_of_a_failure(browser: Browser, report: Path
     assert browser.texts("tr.detail") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_it_follows_the_theme_and_the_width_of_the_reader(
     browser: Browser, report: Path, tmp_path: Path, size: tuple[int, int]
@@ -133,6 +134,7 @@ def test_it_follows_the_theme_and_the_width_of_the_reader(
     assert browser.console() == []
 
 
+@pytest.mark.slow
 def test_it_prints_light_and_complete(browser: Browser, report: Path) -> None:
     browser.show_as(DESKTOP, "dark")
     browser.open(report)
@@ -198,6 +200,7 @@ def test_markup_of_the_user_is_shown_as_text(browser: Browser, folder: Path) -> 
     assert browser.driver.title == "hostile · fabolas"
 
 
+@pytest.mark.slow
 def test_without_an_answer_it_says_why_in_every_place(browser: Browser, folder: Path) -> None:
     browser.open(write_report(fabolas.load(write_empty_study(folder / "empty.db")), folder / "empty.html"))
     assert browser.text("#answer") == "There is no answer yet: no trial has ended."
@@ -209,6 +212,7 @@ def test_without_an_answer_it_says_why_in_every_place(browser: Browser, folder: 
     assert browser.console() == []
 
 
+@pytest.mark.slow
 def test_a_table_of_3000_trials_sorts_and_filters_at_once(browser: Browser, report: Path) -> None:
     browser.open(report)
     rows = [[i, "complete", (i * 7919) % 3001 / 3001, 1.0, None] for i in range(3000)]

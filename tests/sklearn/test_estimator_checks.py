@@ -12,33 +12,25 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fabolas import Float
 from fabolas.sklearn import FabolasSearchCV
 
-ESTIMATORS = [
-    FabolasSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0),
-    FabolasSearchCV(
-        LogisticRegression(),
-        {"C": [0.1, 1.0]},
-        n_iter=3,
-        min_size=0.5,
-        cv=2,
-        error_score="raise",
-        random_state=0,
-    ),
-    # So few candidates are all on all rows; of these the first ones are not.
-    FabolasSearchCV(
-        LogisticRegression(),
-        {"C": Float(0.01, 100.0, log=True)},  # whose text is the same in every process
-        n_iter=5,
-        min_size=0.4,
-        cv=2,
-        error_score="raise",
-        random_state=0,
-    ),
-]
+# Its few candidates are all on all rows.
+REGRESSOR = FabolasSearchCV(
+    Ridge(), {"alpha": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0
+)
+# Its first candidates are on fewer rows.
+CLASSIFIER = FabolasSearchCV(
+    LogisticRegression(),
+    {"C": Float(0.01, 100.0, log=True)},  # whose text is the same in every process
+    n_iter=5,
+    min_size=0.4,
+    cv=2,
+    error_score="raise",
+    random_state=0,
+)
 
 
 @pytest.mark.filterwarnings("default")  # the checks provoke warnings, and look at them
 @parametrize_with_checks(
-    ESTIMATORS[:1],
+    [REGRESSOR],
     expected_failed_checks=lambda _: PER_ESTIMATOR_XFAIL_CHECKS[RandomizedSearchCV],
     xfail_strict=False,
 )
@@ -49,7 +41,7 @@ def test_it_is_an_estimator(estimator: Any, check: Callable[[Any], None]) -> Non
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(
-    ESTIMATORS[1:],
+    [CLASSIFIER],
     expected_failed_checks=lambda _: PER_ESTIMATOR_XFAIL_CHECKS[RandomizedSearchCV],
     xfail_strict=False,
 )

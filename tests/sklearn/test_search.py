@@ -36,6 +36,7 @@ from fabolas.sklearn import FabolasSearchCV, prepare
 from fabolas.sklearn.policy import SearchPolicy
 from fabolas.storage.reader import read
 from tests.helpers.marks import slow
+from tests.helpers.waiting import PATIENCE
 
 X, Y = make_classification(1500, 6, n_informative=4, n_classes=3, random_state=0)
 XR, YR = make_regression(1500, 5, noise=5.0, random_state=0)
@@ -134,11 +135,13 @@ class TestAnswer:
 
         assert rows() == rows()
 
-    @pytest.mark.parametrize("budget", [0.7, "0.7s", timedelta(seconds=0.7)])
+    # On a busy machine the run that the answer needs may be late.
+    @pytest.mark.filterwarnings("ignore:the evaluation at the target .*is predicted")
+    @pytest.mark.parametrize("budget", [0.4, "0.4s", timedelta(seconds=0.4)])
     def test_a_time_budget_ends_the_search(self, budget: Any) -> None:
         found = search(n_iter=None, time_budget=budget).fit(X, Y)
         check(found)
-        assert found.study_.spent < 5
+        assert found.study_.spent < PATIENCE
 
     def test_a_fit_takes_as_long_as_it_may_with_the_refit(self) -> None:
         Sleeps.slept = 0.0

@@ -80,6 +80,7 @@ def searched() -> fabolas.Study:
     return s
 
 
+@pytest.mark.slow
 def test_a_search_continues_trainings(searched: fabolas.Study) -> None:
     continued = [t for t in searched.trials if t.suggestion.continues is not None]
     assert len(continued) >= 2

@@ -1,13 +1,15 @@
 """What every strategy owes a study; a new one is covered by being registered."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fabolas import Float, Integer, Space, Study, Suggestion
+from fabolas import Float, Incumbent, Integer, Space, Study, Suggestion, Trial
 from fabolas._types import Array
 from fabolas.strategies import NAMES, Strategy, make
 from tests.helpers.marks import slow
@@ -25,6 +27,10 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def trials(name: str) -> int:
+    return n_trials(name)
+
+
+def n_trials(name: str) -> int:
     """Past the initial design, or past the first recommendation."""
     return 125 if name == "hyperband" else 12
 
@@ -44,8 +50,8 @@ def spaces() -> dict[str, Space]:
 
 
 @pytest.fixture(params=list(spaces()))
-def space(request: pytest.FixtureRequest) -> Space:
-    return spaces()[str(request.param)]
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def loss_of(space: Space, s: Suggestion) -> float:
@@ -77,71 +83,79 @@ def study(name: str, space: Space, **kwargs: Any) -> Study:
     return Study(space, strategy=name, **({"seed": 3, "overhead": 0.05} | OPTIONS.get(name, {}) | kwargs))
 
 
-def test_it_is_a_strategy_of_its_name(name: str, space: Space) -> None:
-    made = make(name, space)
+@dataclass(frozen=True)
+class Driven:
+    """A run in one go, without a look at the incumbent before its end."""
+
+    points: Array  # (n, D)
+    trials: tuple[Trial, ...]
+    incumbent: Incumbent | None
+
+
+@cache  # for all the tests that compare something with it
+def driven(name: str, kind: str = "size") -> Driven:
+    with study(name, spaces()[kind]) as s:
+        asked = points(list(drive(s, n_trials(name))))
+        return Driven(asked, s.trials, s.incumbent())
+
+
+def test_it_is_a_strategy_of_its_name(name: str, kind: str) -> None:
+    made = make(name, spaces()[kind])
     assert isinstance(made, Strategy)
     assert made.name == name
 
 
-def test_suggestions_are_legal_points_that_the_space_can_represent(
-    name: str, trials: int, space: Space
-) -> None:
-    with study(name, space) as s:
-        asked = points(list(drive(s, trials)))
+def test_suggestions_are_legal_points_that_the_space_can_represent(name: str, trials: int, kind: str) -> None:
+    space, asked = spaces()[kind], driven(name, kind).points
     assert asked.shape == (trials, space.dim + space.n_fidelities)
     assert np.all((asked >= 0) & (asked <= 1))
     np.testing.assert_array_equal(space.snap(asked), asked)
     assert space.is_legal(asked).all()
 
 
-def test_the_incumbent_was_evaluated_and_is_none_before(name: str, trials: int, space: Space) -> None:
-    with study(name, space) as s:
+def test_the_incumbent_was_evaluated(name: str, kind: str) -> None:
+    d, run = spaces()[kind].dim, driven(name, kind)
+    best = run.incumbent
+    assert best is not None
+    of_it = {t.id: t for t in run.trials if t.status == "complete" and t.config == best.config}
+    assert set(best.trial_ids) == set(of_it)
+    assert best.verified == any(np.all(t.suggestion.point[d:] == 1) for t in of_it.values())
+    assert np.isfinite([best.loss, best.std]).all()
+
+
+def test_before_a_trial_is_complete_there_is_no_incumbent(name: str, kind: str) -> None:
+    with study(name, spaces()[kind]) as s:
         assert s.incumbent() is None
         s.fail(s.ask(), "boom", cost=1.0)
         assert s.incumbent() is None
-        list(drive(s, trials))
-        best = s.incumbent()
-        assert best is not None
-        of_it = {t.id: t for t in s.trials if t.status == "complete" and t.config == best.config}
-        assert set(best.trial_ids) == set(of_it)
-        assert best.verified == any(np.all(t.suggestion.point[space.dim :] == 1) for t in of_it.values())
-        assert np.isfinite([best.loss, best.std]).all()
 
 
 def test_the_same_record_and_seed_give_the_same_suggestions_and_another_seed_others(
     name: str, trials: int
 ) -> None:
-    space = spaces()["size"]
-    runs = []
-    for seed in (3, 3, 4):
-        with study(name, space, seed=seed) as s:
-            runs.append(points(list(drive(s, trials))))
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
+    for seed, same in ((3, True), (4, False)):
+        with study(name, spaces()["size"], seed=seed) as s:
+            again = points(list(drive(s, trials)))
+        assert np.array_equal(driven(name).points, again) == same
 
 
 def test_looking_at_the_incumbent_changes_no_suggestion(name: str, trials: int) -> None:
-    runs = []
-    for peek in (False, True):
-        with study(name, spaces()["size"]) as s:
-            runs.append(points(list(drive(s, trials, peek=peek))))
-    np.testing.assert_array_equal(runs[0], runs[1])
+    with study(name, spaces()["size"]) as s:
+        looked = points(list(drive(s, trials, peek=True)))
+    np.testing.assert_array_equal(looked, driven(name).points)
 
 
 def test_closed_and_reopened_again_and_again_it_suggests_the_same(
     name: str, trials: int, tmp_path: Path
 ) -> None:
-    space = spaces()["size"]
-    with study(name, space) as s:
-        straight = points(list(drive(s, trials)))
-        incumbent = s.incumbent()
+    space, straight = spaces()["size"], driven(name)
     broken, at_once = [], 5 if name == "hyperband" else 1
     for _ in range(trials // at_once):
         with study(name, space, storage=tmp_path / "study.db") as s:
             broken += list(drive(s, at_once))
-    np.testing.assert_array_equal(straight, points(broken))
+    np.testing.assert_array_equal(straight.points, points(broken))
     with study(name, space, storage=tmp_path / "study.db") as s:
-        assert s.incumbent() == incumbent
+        assert s.incumbent() == straight.incumbent
 
 
 def test_its_state_is_arrays_and_restoring_it_restores_the_next_suggestion(name: str, trials: int) -> None:

@@ -13,6 +13,7 @@ from tests.helpers.problems import bowl_loss, evaluate
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
 
 
+@pytest.mark.slow
 def test_target_evaluations_have_their_share_of_the_time() -> None:
     with Study(SPACE, seed=0, overhead=0.001, effort=0.0, target_share=0.5) as study:
         for _ in range(200):

@@ -12,6 +12,7 @@ import pytest
 import fabolas
 from fabolas import Float, Outcome, Space, Study
 from fabolas.strategies import NAMES
+from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl, minimize
 
 A, B, C = {"x": 0.1, "y": 0.2}, {"x": 0.3, "y": 0.6}, {"x": 0.5, "y": 0.5}
@@ -27,7 +28,9 @@ def quick(strategy: str) -> dict[str, Any]:
     return {"n_initial": 4} if strategy == "fabolas2017" else {"n_initial": 4, "effort": 0.0}
 
 
-@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize(
+    "strategy", ["fabolas", "random", *slow(*(name for name in NAMES if name not in ("fabolas", "random")))]
+)
 def test_every_strategy_evaluates_them_first_where_it_would_evaluate_anyway(strategy: str) -> None:
     settings = {"strategy": strategy, "overhead": 0.0, "max_trials": 7, **quick(strategy)}
     plain = minimize(cheap, **settings)
