@@ -175,7 +175,7 @@ def test_a_run_whose_target_never_works_ends_in_time() -> None:
     assert clock.now < 1.1 * 200.0
 
 
-@pytest.mark.parametrize("workers", slow(2, 4))
+@pytest.mark.parametrize("workers", slow(4))
 def test_with_several_workers_the_answer_is_verified_and_nothing_runs_twice_at_once(workers: int) -> None:
     problem, clock = svm_like(), Clock()
     backend = Workers(problem, workers, clock, 0.1, np.random.default_rng(0))
