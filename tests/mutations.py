@@ -124,7 +124,7 @@ MUTATIONS = (
         "the start of the workers counts towards the budget",
         "engine.py",
         "            self._state.restart_timer()\n",
-        "",
+        "            self._state.incumbent_is_due\n",
         "test_engine.py -k start_of_the_workers",
     ),
     Mutation(
