@@ -80,6 +80,8 @@ class ModelSpec:
         shared_trend: whether all configurations share a trend over the sizes.
         noise_by_size: whether the noise may decrease towards the target.
         length_prior: number of hyperparameters d -> prior of each log length scale.
+        discrepancy_variance: of a deviation from the GP near the target that small sizes cannot show, in units of the
+            variance of the measured losses. It counts in stated intervals only, see `Surrogate.discrepancy_variance`.
         nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.
@@ -98,6 +100,7 @@ class ModelSpec:
     shared_trend: bool = True
     noise_by_size: bool = True
     length_prior: Callable[[int], Prior] = scaled_length_prior
+    discrepancy_variance: float = 1.0
     nugget_fraction: float = NUGGET_FRACTION
     cost_from_fidelity: bool = False
 
@@ -169,7 +172,7 @@ class SurrogatePrior:
             BrownianKernel(columns.fidelities, d.time_warp, d.log_variance_prior)
             for d in spec.cost_deviations
         ]
-        kernel = Product((self._over_x(), Sum((Amplitude(), *deviations))))
+        kernel = Product((self.over_x(), Sum((Amplitude(), *deviations))))
         mean = PolynomialLogCost(spec.cost_terms, columns.log_sizes, columns.n_fidelities)
         return self._sharing_noise(GaussianProcess(Sum((kernel, LinearTrend(_constant))), Noise(), mean))
 
@@ -184,7 +187,8 @@ class SurrogatePrior:
             return np.zeros(len(points))
         return np.asarray(self.columns.log_sizes(points).sum(axis=1))
 
-    def _over_x(self) -> Matern52:
+    def over_x(self) -> Matern52:
+        """The kernel over configurations. Its length scales are the first hyperparameters of each GP."""
         n_choices = self.columns.n_choices
         return Matern52(n_choices, self.spec.length_prior(len(n_choices)))
 
@@ -201,7 +205,7 @@ class SurrogatePrior:
     ) -> Kernel:
         """theta k52(x, x') * (prod_j phi(u_j)' S_j phi(u_j') + deviations) + trend: eq. 6 and two terms."""
         spec, columns = self.spec, self.columns
-        kernel: Kernel = Product((self._over_x(), Amplitude()))
+        kernel: Kernel = Product((self.over_x(), Amplitude()))
         features = [_features(basis, size) for size in columns.relative_sizes[: columns.n_fidelities]]
         if columns.n_fidelities:
             factors: list[Kernel] = [

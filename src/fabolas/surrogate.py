@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp import mcmc
+from fabolas.gp.kernels import between, late_time
 from fabolas.gp.regression import GaussianProcess, Posterior
 from fabolas.model_spec import NUGGET_FRACTION, SurrogatePrior
 from fabolas.transforms import FitTransform, TargetTransform
@@ -155,6 +156,32 @@ class Surrogate:
         at = self.loss.project(points)
         means = self.loss.mean(at)
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
+
+    def discrepancy_variance(self, points: Array) -> Array:
+        """Variance (m,) of the error of `predict_loss` if curves bend near the target in a way unknown to the GP.
+
+        Losses on small subsets cannot show it. The GP learns from them that curves follow its terms, and is then too
+        sure of the target. Let the truth have a further term D(x, u), a random walk in `late_time`, half of it shared
+        by all configurations. The mean at a point is a weighted sum of the observations, so its error has the further
+        part D(x, u) - sum_i w_i D(x_i, u_i), with this variance. It vanishes at points that were measured: after
+        measurements at the target little of it is left (docs/decisions/discrepancy.md).
+        """
+        columns, spec, model = list(self.prior.columns.fidelities), self.prior.spec, self.loss
+        if not columns or spec.discrepancy_variance == 0.0:
+            return np.zeros(len(points))
+        weights = model.weights(model.project(points))  # (K, n, m)
+        over_x, lengths = self.prior.over_x(), model.theta[:, : len(self.prior.columns.n_choices)]
+
+        def covariance(A: Array, B: Array) -> Array:
+            """v min(t(u), t(u')) (1 + k52(x, x')) / 2, summed over the fidelities: (K, a, b)."""
+            times = np.minimum(late_time(A[:, None, columns]), late_time(B[None, :, columns])).sum(axis=2)
+            shared = 0.5 * (1.0 + between(over_x, A, B)(lengths))
+            return np.asarray(spec.discrepancy_variance * times * shared)
+
+        own = spec.discrepancy_variance * late_time(points[:, columns]).sum(axis=1)
+        across = np.einsum("knm,knm->km", weights, covariance(model.points, points))
+        among = np.einsum("knm,knm->km", weights, covariance(model.points, model.points) @ weights)
+        return np.asarray(np.maximum(own - 2.0 * across + among, 0.0).mean(axis=0))
 
     def predict_with_nugget(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.

@@ -326,6 +326,11 @@ def cubic_time(u: Array) -> Array:
     return u**3
 
 
+def late_time(u: Array) -> Array:
+    """t(u) = u^6: nearly all of the random walk is near the target, so small sizes say nothing about it."""
+    return u**6
+
+
 def reverse_time(u: Array) -> Array:
     """t(u) = 1 - u: the random walk starts at the target; its deviations are largest at the smallest size."""
     return 1.0 - u

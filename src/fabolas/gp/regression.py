@@ -230,6 +230,14 @@ class Posterior:
         joint -= np.swapaxes(a.V, 1, 2) @ b.V
         return joint
 
+    def weights(self, at: Projection) -> Array:
+        """G^-1 k, (K, n, m): with which weights the mean at each point adds up the n observations."""
+        columns = [
+            solve_triangular(L, V, lower=True, trans=1, check_finite=False)
+            for L, V in zip(self.L, at.V, strict=True)
+        ]
+        return np.array(columns)
+
     def noise(self, points: Array) -> Array:
         """Noise variances of observations at the points: (K, m)."""
         own = self.model.noise.variance(self.model.split(self.theta)[1], points)

@@ -90,7 +90,7 @@ class Model:
     def loss(self, points: Array) -> Interval:
         """The loss without noise at points (m, d + f)."""
         mean, variance = self.fitted.surrogate.predict_loss(points)
-        return self.losses(mean, variance)
+        return self.losses(mean, variance + self.fitted.surrogate.discrepancy_variance(points))
 
     def losses(self, mean: Array, variance: Array) -> Interval:
         """Intervals of losses from moments (m,) of standardised ones."""

@@ -1,12 +1,14 @@
 """The loss at the target as the user sees it: a mean and a standard deviation that are possible and not too sure.
 
 The GPs model transformed and standardised losses. In the user's units, a wide posterior has moments that no error rate
-can have: a mean above 1, for example. Two rules prevent that (docs/decisions/stated-loss.md):
+can have: a mean above 1, for example. And before the target was measured, all curves may still bend. Three rules
+(docs/decisions/stated-loss.md):
 
 - A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
   distribution.
 - The measured losses are standardised, so their variance is one. A prediction with a larger variance says less than
   the measured losses do. It is replaced by `prior_moments`, which say only in which range the loss is.
+- The variance includes `Surrogate.discrepancy_variance`: what all curves may do near the target.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ def stated_loss(
     known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
     if not (verified or known[0]):
         return *prior_moments(losses), True
+    variance = variance + surrogate.discrepancy_variance(point)
     (loss,), (std,) = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
     return float(loss), float(std), False
 
@@ -48,6 +51,7 @@ def stated_losses(surrogate: Surrogate, points: Array, losses: Array) -> tuple[A
     """
     mean, variance = surrogate.predict_loss(points)
     known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
+    variance = variance + surrogate.discrepancy_variance(points)
     loss, std = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
     return loss, np.where(known, std, np.maximum(std, prior_moments(losses)[1]))
 
