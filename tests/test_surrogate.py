@@ -309,7 +309,10 @@ def test_the_discrepancy_is_the_error_of_the_mean_under_a_truth_with_a_late_walk
         walks = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
         predicted = walks[:, :12] @ np.linalg.solve(L.T, V)
         errors.append(np.mean((walks[:, 12:] - predicted) ** 2, axis=0))
-    np.testing.assert_allclose(models.discrepancy_variance(at), np.mean(errors, axis=0), rtol=0.03, atol=1e-4)
+    variance = max(1.0, (0.5 / models.transform.scale) ** 2)
+    np.testing.assert_allclose(
+        models.discrepancy_variance(at), variance * np.mean(errors, axis=0), rtol=0.03, atol=1e-4
+    )
 
 
 def test_a_measurement_at_the_target_removes_most_of_the_discrepancy() -> None:
@@ -320,7 +323,16 @@ def test_a_measurement_at_the_target_removes_most_of_the_discrepancy() -> None:
     measured = models.loss.condition(at_target[:1], np.zeros(1))
     there, elsewhere = replace(models, loss=measured).discrepancy_variance(at_target)
     assert before.min() > 0.8
-    assert there < 0.05 < elsewhere < 0.8 * before[1]
+    assert there < 0.05 * before[0]
+    assert elsewhere < 0.8 * before[1]
+
+
+def test_where_all_losses_are_alike_curves_may_still_fall_by_a_factor() -> None:
+    found, _, losses, _ = data(20, largest=0.3)
+    alike = replace(found, losses=0.9 * np.exp(0.01 * (np.log(losses) - np.log(losses).mean())))
+    models = fitted(alike)
+    std = np.sqrt(models.discrepancy_variance(np.array([[0.5, 1.0]])))[0] * models.transform.scale
+    assert std == pytest.approx(0.5, rel=0.05)
 
 
 @pytest.mark.parametrize("options", [{"discrepancy_variance": 0.0}, {}])

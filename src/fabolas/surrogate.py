@@ -23,6 +23,9 @@ from fabolas.transforms import FitTransform, TargetTransform
 MAX_MCMC_TRIALS = 250
 
 LIMIT_PROBABILITY = 0.975  # that a cost is at most `cost_limit`
+# The least standard deviation of the discrepancy, in log-losses: near the target, curves may fall by a factor of 1.6
+# below what small subsets show. Where all losses on small subsets are alike, their spread says nothing.
+MIN_LOG_DISCREPANCY = 0.5
 _MAX_LOG_SECONDS = 50.0  # a prediction above e^50 seconds only says "too long", but it must be finite
 
 
@@ -166,9 +169,12 @@ class Surrogate:
         part D(x, u) - sum_i w_i D(x_i, u_i), with this variance. It vanishes at points that were measured: after
         measurements at the target little of it is left (docs/decisions/discrepancy.md).
         """
-        columns, spec, model = list(self.prior.columns.fidelities), self.prior.spec, self.loss
-        if not columns or spec.discrepancy_variance == 0.0:
+        columns, model = list(self.prior.columns.fidelities), self.loss
+        variance = self.prior.spec.discrepancy_variance
+        if not columns or variance == 0.0:
             return np.zeros(len(points))
+        if self.transform.logarithmic:
+            variance = max(variance, (MIN_LOG_DISCREPANCY / self.transform.scale) ** 2)
         weights = model.weights(model.project(points))  # (K, n, m)
         over_x, lengths = self.prior.over_x(), model.theta[:, : len(self.prior.columns.n_choices)]
 
@@ -176,9 +182,9 @@ class Surrogate:
             """v min(t(u), t(u')) (1 + k52(x, x')) / 2, summed over the fidelities: (K, a, b)."""
             times = np.minimum(late_time(A[:, None, columns]), late_time(B[None, :, columns])).sum(axis=2)
             shared = 0.5 * (1.0 + between(over_x, A, B)(lengths))
-            return np.asarray(spec.discrepancy_variance * times * shared)
+            return np.asarray(variance * times * shared)
 
-        own = spec.discrepancy_variance * late_time(points[:, columns]).sum(axis=1)
+        own = variance * late_time(points[:, columns]).sum(axis=1)
         across = np.einsum("knm,knm->km", weights, covariance(model.points, points))
         among = np.einsum("knm,knm->km", weights, covariance(model.points, model.points) @ weights)
         return np.asarray(np.maximum(own - 2.0 * across + among, 0.0).mean(axis=0))
