@@ -1,11 +1,15 @@
 """A watched file is read when it has changed, and is never written to."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import fabolas
 from fabolas.dashboard.comparison import compute
+from fabolas.dashboard.pace import Pace
 from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
 from fabolas.plots import CannotDraw
 from tests.helpers.problems import SIZE, SPACE, evaluate
@@ -68,11 +72,46 @@ def test_nothing_is_written_beside_the_file(tmp_path: Path) -> None:
     assert {each.name: each.stat().st_mtime_ns for each in tmp_path.iterdir()} == before
 
 
-def test_the_pause_between_updates_is_25_times_their_work(tmp_path: Path) -> None:
-    watched = WatchedStudy(write_study(tmp_path / "run.db", 3))
-    assert watched.interval() == 1.0
-    watched._busy = 0.2
-    assert watched.interval() == pytest.approx(5.0)
+def test_while_a_run_goes_on_changes_are_taken_up_after_a_rest(tmp_path: Path) -> None:
+    now = [0.0]
+    pace = Pace(lambda: 100.0, lambda: now[0])
+    watched = WatchedStudy(tmp_path / "run.db", pace)
+    with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
+        evaluate(study, study.ask())
+        first = watched.version()
+        pace.add(0.2)  # as if the last update had taken 0.2 s
+        study.ask()
+        for now[0] in (0.0, 19.0):
+            assert watched.version() == first
+            assert len(watched.study().trials) == 1
+            assert (
+                watched.overview().state.trials is None
+            )  # the file says something newer, which was not read
+        now[0] = 21.0
+        assert watched.version() != first
+        assert [trial.id for trial in watched.overview().state.trials or ()] == [1]
+        pace.add(0.2)
+        study.tell(1, 0.5, cost=1.0)
+    assert len(watched.study().trials) == 2  # the run has ended: nothing can be slowed down
+
+
+def test_opening_a_page_is_free_and_updating_it_is_not(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "run.db", 3)
+    worked: list[bool] = []
+
+    class Noted(Pace):
+        @contextmanager
+        def work(self, *, free: bool = False) -> Iterator[None]:
+            worked.append(free)
+            yield
+
+    watched = WatchedStudy(path, Noted())
+    watched.trials()
+    watched.trials()
+    assert worked == [True, True]  # the table, and within it the file
+    os.utime(path)
+    watched.trials()
+    assert worked[2:] == [False, False]
 
 
 def test_a_directory_lists_databases_and_says_which_are_no_studies(tmp_path: Path) -> None:

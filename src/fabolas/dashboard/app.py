@@ -36,6 +36,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+_POLL_SECONDS = 1.0  # between two looks at the files
 _TICK_SECONDS = 5.0  # between two updates of what runs now
 
 
@@ -158,8 +159,8 @@ async def _stream(watched: Watched, lifetime: Lifetime) -> AsyncIterator[str]:
         if ending:
             yield _event("end", version)
             return
-        waited, interval = 0.0, watched.interval()
-        while waited < interval and not lifetime.ending:
+        waited = 0.0
+        while waited < _POLL_SECONDS and not lifetime.ending:
             await asyncio.sleep(0.2)
             waited, ticked = waited + 0.2, ticked + 0.2
 

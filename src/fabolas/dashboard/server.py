@@ -15,6 +15,7 @@ from fabolas.dashboard.app import Lifetime, make_app
 HOST = "127.0.0.1"
 _FAREWELL_SECONDS = 4.0  # in which open pages fetch the last state of a run that has ended
 _NICENESS = 15  # a run on the same processor comes first
+_AUTOGROUP = Path("/proc/self/autogroup")  # priority of the session of this process, on Linux
 
 
 def serve(path: Path, listening: socket.socket, *, while_stdin_is_open: bool = False) -> None:
@@ -26,8 +27,7 @@ def serve(path: Path, listening: socket.socket, *, while_stdin_is_open: bool = F
         while_stdin_is_open: Whether to end when standard input is closed, which is when the process that started
             this one has ended.
     """
-    with contextlib.suppress(OSError, AttributeError):  # not allowed, or Windows, which has no os.nice
-        os.nice(_NICENESS)
+    lower_priority()
     lifetime = Lifetime()
     settings = uvicorn.Config(
         make_app(path, lifetime),
@@ -41,6 +41,18 @@ def serve(path: Path, listening: socket.socket, *, while_stdin_is_open: bool = F
     if while_stdin_is_open:
         _end_with_stdin(lifetime, server)
     server.run(sockets=[listening])
+
+
+def lower_priority() -> None:
+    """Let other processes go first, as far as the system allows.
+
+    Linux shares processors between sessions first (autogroups), and niceness counts only within one. A process that
+    has a session of its own, as the page of ``fabolas run --dashboard`` has, also lowers the priority of the session.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # not allowed, or Windows, which has no os.nice
+        os.nice(_NICENESS)
+        if os.getsid(0) == os.getpid() and _AUTOGROUP.exists():
+            _AUTOGROUP.write_text(str(_NICENESS))
 
 
 class _Server(uvicorn.Server):

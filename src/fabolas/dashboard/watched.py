@@ -5,29 +5,41 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fabolas.dashboard.comparison import compare
+from fabolas.dashboard.pace import Pace
 from fabolas.plots import CannotDraw
 from fabolas.report.content import Overview, Panel, overview, panel, trials_table
 from fabolas.storage import SQLITE_MAGIC
 from fabolas.storage.lock import lock_owner
 from fabolas.study import LoadedStudy, load
 
-_SHORTEST_INTERVAL = 1.0  # seconds between two updates of a page
-_IDLE_PER_BUSY = 25.0  # seconds without work for each second of work: less than 4 % of one processor
-
 
 class Watched:
-    """What a page shows, computed when it is asked for and kept until its files change. It can be used by threads."""
+    """What a page shows, computed when it is asked for and kept until its files change. It can be used by threads.
 
-    def __init__(self) -> None:
+    While a run goes on, changes are taken up after a rest (see ``pace.py``). Until then the page shows what it has.
+    """
+
+    def __init__(self, pace: Pace) -> None:
         self._lock = threading.RLock()
+        self._pace = pace
         self._parts: dict[str, str] = {}
+        self._computed: set[str] = set()  # names of parts that were computed at least once
         self._version = ""
-        self._busy = 0.0  # processor seconds for the present version
 
     def version(self) -> str:
+        """Text that changes when there is something new to show."""
+        with self._lock:
+            if not self._version or self._pace.rested() or not self.running:
+                newest = self._newest()
+                if newest != self._version:
+                    self._version, self._parts = newest, {}
+            return self._version
+
+    def _newest(self) -> str:
         """Text that changes when the files change."""
         raise NotImplementedError
 
@@ -36,37 +48,32 @@ class Watched:
         """Whether a process uses one of the files."""
         raise NotImplementedError
 
-    def interval(self) -> float:
-        """Seconds from one update of the page to the next, long enough not to slow down a run on this machine."""
-        with self._lock:
-            return max(_SHORTEST_INTERVAL, _IDLE_PER_BUSY * self._busy)
-
     def part(self, name: str, compute: Callable[[], str]) -> str:
-        """A part of the page as text of JSON: the kept one, or a new one if the files have changed."""
+        """A part of the page as text of JSON: the kept one, or a new one if there is a new version."""
         with self._lock:
-            self._forget_old()
+            self.version()
             if name not in self._parts:
-                started = time.thread_time()
-                self._parts[name] = compute()
-                self._busy += time.thread_time() - started
+                with self._work(name):
+                    self._parts[name] = compute()
             return self._parts[name]
 
-    def _forget_old(self) -> None:
-        version = self.version()
-        if version != self._version:
-            self._version, self._parts, self._busy = version, {}, 0.0
+    def _work(self, name: str) -> AbstractContextManager[None]:
+        """Count the work in the body; the first time that this is computed is what opens a page."""
+        first = name not in self._computed
+        self._computed.add(name)
+        return self._pace.work(free=first)
 
 
 class WatchedStudy(Watched):
     """A file of a study, which may not exist yet."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
+    def __init__(self, path: Path, pace: Pace | None = None) -> None:
+        super().__init__(pace or Pace())
         self.path = path
         self._study: tuple[str, LoadedStudy] | None = None
         self._overview: tuple[str, Overview] | None = None
 
-    def version(self) -> str:
+    def _newest(self) -> str:
         log = self.path.with_name(f"{self.path.name}-wal")
         return _digest(_stamp(self.path), _stamp(log), str(self._owner()))
 
@@ -81,7 +88,7 @@ class WatchedStudy(Watched):
             return None
 
     def study(self) -> LoadedStudy:
-        """The study as its file is now.
+        """The study as its file was at the version that the page shows, or later.
 
         Raises:
             ValueError: If the file cannot be read.
@@ -89,10 +96,8 @@ class WatchedStudy(Watched):
         with self._lock:
             version = self.version()
             if self._study is None or self._study[0] != version:
-                started = time.thread_time()
-                self._study = (version, load(self.path))
-                self._forget_old()
-                self._busy += time.thread_time() - started
+                with self._work("study"):
+                    self._study = (version, load(self.path))
             return self._study[1]
 
     def overview(self) -> Overview:
@@ -101,10 +106,10 @@ class WatchedStudy(Watched):
             study = self.study()
             assert self._study is not None
             if self._overview is None or self._overview[0] != self._study[0]:
-                started = time.thread_time()
-                self._overview = (self._study[0], overview(study, time.time()))
-                self._busy += time.thread_time() - started
-            return self._overview[1].at(study.file, time.time())
+                with self._work("overview"):
+                    self._overview = (self._study[0], overview(study, time.time()))
+            now = self._overview[1].at(study.file, time.time())
+            return now if self._newest() == self._version else now.without_running_trials()
 
     def figure(self, name: str) -> str:
         """A figure as text of JSON."""
@@ -118,8 +123,8 @@ class WatchedStudy(Watched):
 class WatchedDirectory(Watched):
     """A directory with files of studies. Files that are not studies are left out."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
+    def __init__(self, path: Path, pace: Pace | None = None) -> None:
+        super().__init__(pace or Pace())
         self.path = path
         self._known: dict[str, WatchedStudy] = {}
 
@@ -127,10 +132,13 @@ class WatchedDirectory(Watched):
         """Name of the file -> its study, ordered by name."""
         with self._lock:
             names = sorted(path.name for path in self.path.iterdir() if _is_database(path))
-            self._known = {name: self._known.get(name) or WatchedStudy(self.path / name) for name in names}
+            self._known = {name: self._known.get(name) or self._watch(name) for name in names}
             return dict(self._known)
 
-    def version(self) -> str:
+    def _watch(self, name: str) -> WatchedStudy:
+        return WatchedStudy(self.path / name, self._pace)
+
+    def _newest(self) -> str:
         return _digest(*(part for name, study in self.studies().items() for part in (name, study.version())))
 
     @property

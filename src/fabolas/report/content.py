@@ -62,6 +62,10 @@ class Overview:
         """The same at another time, while the file has not changed: running trials and the used budget."""
         return replace(self, state=RunProgress.of(file, now))
 
+    def without_running_trials(self) -> "Overview":
+        """The same without the trials that are being evaluated, when the file says something newer about them."""
+        return replace(self, state=replace(self.state, trials=None))
+
 
 def overview(study: ReportableStudy, now: float, title: str | None = None) -> Overview:
     """Return what the page says in words and numbers.

@@ -20,14 +20,14 @@ class RunProgress:
         running: Whether a process has the study open.
         used_share: Used part of the budget, from 0 to 1; None without a budget.
         used: The same as text, empty without a budget.
-        trials: The trials that are being evaluated.
+        trials: The trials that are being evaluated; None if that is not known.
         note: What is wrong with the file; None if nothing is.
     """
 
     running: bool = False
     used_share: float | None = None
     used: str = ""
-    trials: tuple[RunningTrial, ...] = ()
+    trials: tuple[RunningTrial, ...] | None = ()
     note: str | None = None
 
     @classmethod

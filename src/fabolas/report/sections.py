@@ -140,7 +140,9 @@ def _run(state: RunProgress) -> Markup:
     return join(note, bar, _running(state.trials))
 
 
-def _running(trials: Sequence[RunningTrial]) -> Markup:
+def _running(trials: Sequence[RunningTrial] | None) -> Markup:
+    if trials is None:
+        return Markup()
     if not trials:
         return tag("p", "No trial is running: the next one is being chosen.", class_="running")
     items = [tag("li", _running_trial(trial)) for trial in trials[:_MAX_RUNNING]]
