@@ -1,10 +1,11 @@
 """How long the report and the live page take, and whether an open page slows down a run.
 
     python -m benchmarks.page                # report of 1,000 trials, page update with 300 trials
-    python -m benchmarks.page --run 240      # also trials per minute with and without an open page, for 240 seconds
+    python -m benchmarks.page --run 240      # trials per minute with and without an open page, for 240 seconds
 
-The second part needs Chromium. One run goes on while a page is opened and closed in turn; neighbouring intervals are
-compared, so that other work on the machine and the growing overhead of the run cancel out.
+The second part needs Chromium and Linux. One run goes on while its page is opened and closed in blocks of random order.
+The two blocks of each pair are compared, so that other work on the machine and the growing overhead of the run cancel
+out. On a machine with much other work only the processor time per trial, and that of server and browser, are exact.
 """
 
 import argparse
@@ -15,19 +16,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import fabolas
+from fabolas._types import Array
 from fabolas.dashboard.watched import WatchedStudy
 from fabolas.report import write_report
 from fabolas.report.content import FIGURE_NAMES
 from tests.helpers.browser import Browser, chromium
 from tests.helpers.study_files import SIZE, SPACE, objective
 
-_INTERVAL = 20.0  # seconds with the page open, and with the page closed
-_SETTLING = 6.0  # seconds after opening and closing that do not count
+_BLOCK = 15.0  # seconds with the page open, or closed
+_SETTLING = 4.0  # seconds after opening and closing that do not count
 _PROBLEM = """
 import time
 import fabolas
@@ -46,13 +49,15 @@ def objective(config, size):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", metavar="SECONDS", type=float, default=0.0)
-    seconds = parser.parse_args().run
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the blocks")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         folder = Path(directory)
-        report_of_1000(folder)
-        update_with_300(folder)
-        if seconds:
-            slowdown(folder, seconds)
+        if options.run:
+            slowdown(folder, options.run, options.seed)
+        else:
+            report_of_1000(folder)
+            update_with_300(folder)
 
 
 def study_of(folder: Path, n: int) -> Path:
@@ -100,61 +105,152 @@ def update_with_300(folder: Path) -> None:
         os.utime(watched.path)
 
 
-def slowdown(folder: Path, seconds: float) -> None:
+def slowdown(folder: Path, seconds: float, seed: int) -> None:
+    """Open and close the page of one run in blocks of random order, and compare the two blocks of each pair."""
     problem, storage = folder / "problem.py", folder / "run.db"
     problem.write_text(_PROBLEM)
     one_thread = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     base = [sys.executable, "-m", "fabolas"]
-    run = subprocess.Popen(
-        [*base, "run", str(problem), "--time-budget", "2h", "--storage", str(storage), "--quiet"],
-        env=one_thread,
-    )
+    command = [*base, "run", str(problem), "--time-budget", "2h", "--storage", str(storage), "--quiet"]
+    run = subprocess.Popen(command, env=one_thread)
+    # As `fabolas run --dashboard` starts it: in a session of its own.
     server = subprocess.Popen(
-        [*base, "dashboard", str(storage)], stderr=subprocess.PIPE, text=True, env=one_thread
+        [*base, "dashboard", str(storage)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=one_thread,
+        start_new_session=True,
     )
     try:
         assert server.stderr is not None
         address = re.search(r"http://\S+/", server.stderr.readline())
         assert address is not None
         with chromium(folder / "profile") as browser:
-            edges = _open_and_close(browser, address[0], seconds)
-        used = _processor_seconds(server.pid)
+            probe = Probe(run.pid, server.pid, browser.driver.service.process.pid)
+            blocks = _blocks(browser, address[0], seconds, probe, np.random.default_rng(seed))
     finally:
         for process in (run, server):
             process.send_signal(signal.SIGKILL)
             process.wait()
-    _compare(storage, edges)
-    print(f"the server used {100 * used / (edges[-1] - edges[0]):.1f} % of one processor")
-
-
-def _open_and_close(browser: Browser, address: str, seconds: float) -> list[float]:
-    """Beginning and end of each interval, with the page open and closed in turn, in seconds since the epoch."""
-    browser.open(address)
-    edges = []
-    for i in range(int(seconds / _INTERVAL) // 2 * 2):
-        browser.driver.get(address if i % 2 == 0 else "about:blank")
-        time.sleep(_SETTLING)
-        edges.append(time.time())
-        time.sleep(_INTERVAL - _SETTLING)
-        edges.append(time.time())
-    return edges
-
-
-def _compare(storage: Path, edges: list[float]) -> None:
     ended = np.array([trial.ended for trial in fabolas.load(storage).trials if trial.ended is not None])
-    counts = (np.histogram(ended, bins=edges)[0] / np.diff(edges) * 60.0)[0::2]
-    with_page, without = counts[0::2], counts[1::2]
-    # Each interval with the page is compared with the mean of those before and after it.
-    around = 0.5 * (without[:-1] + without[1:])
-    ratio = with_page[1:] / around
-    error = ratio.std(ddof=1) / np.sqrt(len(ratio))
-    print(f"trials per minute: {with_page.mean():.0f} with an open page, {without.mean():.0f} without one")
-    print(f"with / without: {ratio.mean():.3f} ± {error:.3f} (standard error of {len(ratio)} comparisons)")
+    _print_comparison(blocks, ended)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the processes have used at one moment, in seconds.
+
+    Attributes:
+        time: Since the epoch.
+        run: Processor time of the run.
+        waited: For how long the run was ready and waited for a processor.
+        server: Processor time of the server.
+        browser: Processor time of all processes of the browser.
+    """
+
+    time: float
+    run: float
+    waited: float
+    server: float
+    browser: float
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Reads the counters of three processes."""
+
+    run: int
+    server: int
+    browser: int
+
+    def read(self) -> Counters:
+        """Read all counters."""
+        used, waited = (int(text) / 1e9 for text in _proc(self.run, "schedstat").split()[:2])
+        browser = sum(_processor_seconds(pid) for pid in _descendants(self.browser))
+        return Counters(time.time(), used, waited, _processor_seconds(self.server), browser)
+
+
+@dataclass(frozen=True)
+class Block:
+    """An interval in which the page was open, or closed."""
+
+    is_open: bool
+    start: Counters
+    end: Counters
+
+    def share(self, name: str) -> float:
+        """A counter per second of the block."""
+        used = getattr(self.end, name) - getattr(self.start, name)
+        return float(used / (self.end.time - self.start.time))
+
+
+def _blocks(
+    browser: Browser, address: str, seconds: float, probe: Probe, rng: np.random.Generator
+) -> list[Block]:
+    """Pairs of blocks: the page open and closed, in random order."""
+    browser.open(address)  # once, so that the server has imported what it needs
+    blocks = []
+    for _ in range(int(seconds / (2 * _BLOCK))):
+        for is_open in rng.permutation([True, False]).tolist():
+            browser.driver.get(address if is_open else "about:blank")
+            time.sleep(_SETTLING)
+            start = probe.read()
+            time.sleep(_BLOCK - _SETTLING)
+            blocks.append(Block(is_open, start, probe.read()))
+    return blocks
+
+
+def _print_comparison(blocks: list[Block], ended: Array) -> None:
+    """Print what the two blocks of each pair differ in.
+
+    On a busy machine trials per minute depend on who else wants the processors. Processor time per trial does not.
+    """
+    trials = np.array([((block.start.time <= ended) & (ended < block.end.time)).sum() for block in blocks])
+    minutes = np.array([block.end.time - block.start.time for block in blocks]) / 60.0
+    processor = np.array([block.end.run - block.start.run for block in blocks])
+    is_open = np.array([block.is_open for block in blocks])
+    for name, values in (
+        ("trials per minute", trials / minutes),
+        ("processor seconds of the run per trial", processor / np.maximum(trials, 1)),
+        ("processors that the run had", processor / (60.0 * minutes)),
+    ):
+        with_page, without = values[is_open], values[~is_open]
+        ratios = np.log(with_page / without)  # one for each pair
+        error = ratios.std(ddof=1) / np.sqrt(len(ratios))
+        print(
+            f"{name}: {with_page.mean():.3g} with an open page, {without.mean():.3g} without one; "
+            f"ratio {np.exp(ratios.mean()):.3f} ± {error:.3f} (standard error of {len(ratios)} pairs)"
+        )
+    for name in ("server", "browser"):
+        shares = [
+            100 * np.mean([b.share(name) for b in blocks if b.is_open == each]) for each in (True, False)
+        ]
+        print(f"the {name} used {shares[0]:.2f} % of one processor with the page, {shares[1]:.2f} % without")
+    print(
+        f"the run waited for a processor in {100 * np.mean([b.share('waited') for b in blocks]):.0f} % of its time"
+    )
+
+
+def _proc(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
 
 
 def _processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Processor time of a process and of its ended children; 0 if it has ended."""
+    try:
+        fields = _proc(pid, "stat").rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def _descendants(pid: int) -> list[int]:
+    """A process, its children, theirs, and so on."""
+    try:
+        children = [int(child) for child in _proc(pid, f"task/{pid}/children").split()]
+    except OSError:
+        children = []
+    return [pid, *(each for child in children for each in _descendants(child))]
 
 
 if __name__ == "__main__":
