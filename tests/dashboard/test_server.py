@@ -38,6 +38,6 @@ def test_it_has_a_low_priority() -> None:
 
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="this system has no autogroups")
 def test_the_priority_of_its_session_is_low_if_it_is_its_own() -> None:
-    assert lowered(own_session=True)[1].endswith("nice 15")
+    assert lowered(own_session=True)[1].endswith("nice 5")
     before = AUTOGROUP.read_text().strip()
     assert lowered(own_session=False)[1] == before  # other processes of the session keep their priority

@@ -10,6 +10,7 @@ import pytest
 import fabolas
 from fabolas.dashboard.comparison import compute
 from fabolas.dashboard.pace import Pace
+from fabolas.dashboard.pages import directory_sections
 from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
 from fabolas.plots import CannotDraw
 from tests.helpers.problems import SIZE, SPACE, evaluate
@@ -142,6 +143,19 @@ def test_the_comparison_has_the_answers_of_each_study(tmp_path: Path) -> None:
         assert line.loss[:-1].tolist() == [each.loss for _, each in answers]
         assert line.time[-1] == studies[line.name].elapsed  # the last answer holds until the end
         assert line.verified == answers[-1][1].verified
+
+
+def test_answers_for_which_it_was_too_early_are_not_compared(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as study:
+        evaluate(study, study.ask_for({"x": 0.2, "y": 0.5}, {"size": 10}))
+        incumbent = study.incumbent()
+        assert incumbent is not None
+        assert incumbent.preliminary
+    loaded = fabolas.load(tmp_path / "run.db")
+    assert loaded.trajectory
+    with pytest.raises(CannotDraw, match="No study has an answer yet"):
+        compute({"run": loaded})
+    assert "too early" in directory_sections(WatchedDirectory(tmp_path))["studies"]
 
 
 def test_without_an_answer_there_is_nothing_to_compare(tmp_path: Path) -> None:

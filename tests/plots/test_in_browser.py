@@ -117,3 +117,19 @@ def test_labels_are_within_the_figure(
         DRAWN,
     )
     assert outside == []
+    covered = browser.run(
+        """
+        const found = [];
+        for (const name of ["history", "curves", "cost"]) {
+          const place = document.getElementById(name);
+          const end = place.getBoundingClientRect().left + place._fullLayout.xaxis._offset
+            + place._fullLayout.xaxis._length;
+          place.layout.annotations.forEach((annotation, i) => {
+            const box = place.querySelectorAll(".annotation")[i].getBoundingClientRect();
+            if (annotation.xanchor === "left" && box.left < end - 12) found.push([name, annotation.text]);
+          });
+        }
+        return found;
+        """
+    )
+    assert covered == []  # labels of curves are beside the panel, where they cover nothing

@@ -11,6 +11,9 @@ from fabolas.plots import FIGURES, CannotDraw
 from fabolas.plots.drawing import Label, Line, Points
 from fabolas.plots.figures import drawing_of
 from fabolas.plots.history import full_training
+from fabolas.plots.labels import left_out_note
+from fabolas.plots.layout import Grid, legend_names, legend_width, vertical_title
+from fabolas.plots.model import model_of
 from fabolas.plots.over_sizes import spread
 from fabolas.plots.time import PURPOSES
 from fabolas.strategies import make
@@ -47,6 +50,24 @@ class TestHistory:
         assert record.measured == pytest.approx([t.loss for t in measured])
         assert record.measured_time == pytest.approx([t.elapsed for t in measured])
         assert len(measured) > 3
+
+    def test_time_is_logarithmic_only_if_most_answers_came_very_early(self):
+        trials = [trial(i, 10_000, elapsed=10.0 * (i + 1)) for i in range(100)]
+        answer = Incumbent({"C": 1.0}, 0.4, 0.01, True, (1,))
+        late = view(trials, [(when, answer) for when in (0.1, 30.0, 60.0)])
+        early = view(trials, [(when, answer) for when in (0.1, 0.2, 0.5, 60.0)])
+        assert not compute("history", late).log_time
+        assert compute("history", early).log_time
+
+    def test_the_first_answers_do_not_take_the_room_of_the_others(self):
+        trials = [trial(i, 10_000, loss=0.02, elapsed=10.0 * (i + 1)) for i in range(100)]
+        answers = [
+            (when, Incumbent({"C": 1.0}, loss, 0.001, True, (1,)))
+            for when, loss in ((1.0, 0.9), (2.0, 0.7), (200.0, 0.08), (400.0, 0.03), (900.0, 0.02))
+        ]
+        axis = drawing_of(compute("history", view(trials, answers))).panels[0].y
+        assert axis.log
+        assert 0.08 < axis.range[1] < 0.2
 
     def test_full_trainings_are_the_measured_cost_of_the_answer(self):
         answer = Incumbent({"C": 1.0}, 0.4, 0.01, True, (1,))
@@ -126,6 +147,16 @@ class TestCurves:
         assert curve.interval.centre[0] == pytest.approx(predicted.loss[0], rel=1e-9)
         sizes = [t.fidelity["size"] for t in study.trials]
         assert record.cloud.others_at_target.tolist() == [size == 10_000 for size in sizes]
+
+    def test_rivals_are_the_closest_one_and_weaker_ones_of_the_better_half(self):
+        study = case("one fidelity")
+        ends = [curve.interval.centre[-1] for curve in compute("curves", study).curves]
+        model = model_of(study)
+        ranked = model.loss(model.at_target(model.evaluated)).centre
+        assert ends[0] < min(ends[1:])
+        assert ends[1:] == sorted(ends[1:])
+        assert ends[1] <= ranked[4]
+        assert ranked[len(ranked) // 3] < ends[-1] <= ranked[2 * len(ranked) // 3]
 
     def test_a_strategy_without_curves_shows_its_trials_and_says_so(self):
         record = compute("curves", case("on all the data"))
@@ -363,3 +394,36 @@ def test_the_label_of_the_last_answer_has_room_beside_the_history():
     )
     assert label.text == "0.00605"
     assert drawing_of(long).right >= label.shift[0] + 8.5 * len(label.text)  # bold digits of 13 pixels
+
+
+def test_what_is_left_out_is_said_in_a_sentence():
+    assert [left_out_note(n) for n in (0, 1, 8)] == [
+        "",
+        "One hyperparameter with less influence is not shown.",
+        "8 hyperparameters with less influence are not shown.",
+    ]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_legend_with_long_names_has_a_line_for_each_and_room_above_the_panel(narrow):
+    few = drawing_of(compute("time", case("mixed")))
+    name = "a name of thirty-two characters "
+    layers = tuple(
+        Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "ink", legend=f"{name}{i}") for i in range(6)
+    )
+    many = replace(few, panels=(replace(few.panels[0], layers=layers),))
+    assert legend_names(many) == [f"{name}{i}" for i in range(6)]
+    assert legend_width(many) >= 7 * len(f"{name}0")
+    lines = 6 if narrow else 2
+    above = Grid.of(replace(many, legend=False), narrow=narrow).margin["t"]
+    assert Grid.of(many, narrow=narrow).margin["t"] - above >= 19 * lines
+
+
+def test_slices_name_their_common_vertical_axis_once_in_a_row():
+    drawing = drawing_of(compute("slices", case("20 dimensions")))
+    titles = [vertical_title(drawing, i, narrow=False) for i in range(len(drawing.panels))]
+    assert titles == ["loss on all the data", "", ""] * 4
+    assert {vertical_title(drawing, i, narrow=True) for i in range(12)} == {"loss on all the data"}
+    plotly = FIGURES["slices"].draw(compute("slices", case("20 dimensions")))
+    assert [plotly.layout[f"yaxis{n}"].title.text for n in ("", 2, 3, 4)] == [titles[0], "", "", titles[0]]
+    assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss on all the data"

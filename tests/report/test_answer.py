@@ -1,5 +1,6 @@
 """The answer in sentences says what the study knows, and no more."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 
 import fabolas
 from fabolas.report.answer import Answer, count, duration, percent, plus_minus
+from fabolas.report.content import overview
+from fabolas.report.progress import RunProgress
+from fabolas.report.sections import sections
 from fabolas.strategies.random import Random
 from tests.helpers.problems import SIZE, SPACE, evaluate
 from tests.helpers.study_files import write_empty_study, write_failed_study, write_study
@@ -91,6 +95,58 @@ def test_without_an_answer_it_says_why(tmp_path: Path) -> None:
     assert answer_of(write_failed_study(tmp_path / "failed.db")).why_none() == (
         "There is no answer: all 3 trials failed. The last error was: RuntimeError: CUDA out of memory"
     )
+
+
+def test_before_the_target_can_be_predicted_it_says_what_was_measured(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as study:
+        evaluate(study, study.ask_for({"x": 0.2, "y": 0.5}, {"size": 10}))
+        (only,) = study.trials
+    answer = answer_of(tmp_path / "run.db")
+    assert answer.preliminary
+    assert answer.too_early() == (
+        "It is too early to predict the loss at the target (size 1,000). The best loss so far is "
+        f"{only.loss:.4g}, measured with size 10."
+    )
+    assert answer.verification() == "The configuration was evaluated below the target only, in one trial."
+    shown = sections(overview(fabolas.load(tmp_path / "run.db"), 0.0), live=False)["answer"]
+    assert "It is too early to predict" in shown
+    assert "predicted loss of" not in shown
+    assert "Best configuration so far" in shown
+
+
+def test_a_maximised_study_states_its_value(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    fabolas.maximize(
+        lambda config, size: fabolas.Outcome(0.9 - config["x"] / 10, cost=size / 10),
+        SPACE, SIZE, max_trials=8, strategy="random", seed=0, storage=path, progress=False,
+    )  # fmt: skip
+    study = fabolas.load(path)
+    answer, best = Answer.of(study), max(trial.loss or 0.0 for trial in study.trials)
+    assert answer.what == "value"
+    assert answer.loss() == f"{best:.4g}"
+    assert answer.verification() == f"It was evaluated there once, with the value {best:.4g}."
+
+
+def test_a_run_that_ended_before_its_budget_says_so(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "run.db", 12)
+    assert RunProgress.of(fabolas.load(path).file, 0.0).notes == ()
+    file = fabolas.load(path).file
+    early = replace(file, trials=file.trials[:5], suggestions=file.suggestions[:6], started={5: 0.0})
+    assert RunProgress.of(early, 0.0).notes == (
+        "The last run ended before its budget: it used 5 of 12 trials. A trial had not ended. "
+        "Run it again to continue.",
+    )
+
+
+def test_only_a_live_page_says_that_a_study_does_not_run(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
+        evaluate(study, study.ask())
+        page = overview(fabolas.load(tmp_path / "run.db"), 0.0)
+        assert "running when this report was made" in sections(page, live=False)["head"]
+        assert ">running<" in sections(page, live=True)["head"]
+    page = overview(fabolas.load(tmp_path / "run.db"), 0.0)
+    assert "running" not in sections(page, live=False)["head"]
+    assert "not running" in sections(page, live=True)["head"]
 
 
 class Mine(Random):

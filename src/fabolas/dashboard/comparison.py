@@ -9,10 +9,11 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots import CannotDraw
 from fabolas.plots.drawing import Dash, Drawing, Line, Lines, Panel, Points, Symbol
-from fabolas.plots.labels import config_lines
+from fabolas.plots.labels import config_lines, short_name
 from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
 from fabolas.study import LoadedStudy
+from fabolas.trials import Incumbent
 
 TITLE = "The answers over time"
 HOW_TO_READ = (
@@ -20,6 +21,7 @@ HOW_TO_READ = (
     "end means that the last answer was verified at the target."
 )
 _COLOURS = ("answer", "second", "third", "fourth", "fifth", "ink")
+_MAX_NAME = 32  # characters of a name in the legend
 _MAX_STUDIES = 12  # lines in one figure
 
 
@@ -63,7 +65,7 @@ def compute(studies: Mapping[str, LoadedStudy]) -> ComparisonRecord:
     Raises:
         CannotDraw: If no study has an answer.
     """
-    answered = {name: study for name, study in studies.items() if study.trajectory}
+    answered = {name: study for name, study in studies.items() if _answers(study)}
     if not answered:
         raise CannotDraw("No study has an answer yet.")
     directions = {study.direction for study in answered.values()}
@@ -76,8 +78,13 @@ def compute(studies: Mapping[str, LoadedStudy]) -> ComparisonRecord:
     )
 
 
+def _answers(study: LoadedStudy) -> list[tuple[float, Incumbent]]:
+    """The answers whose loss at the target was predicted; for the first ones it may be too early."""
+    return [(when, answer) for when, answer in study.trajectory if not answer.preliminary]
+
+
 def _line(name: str, study: LoadedStudy) -> AnswerLine:
-    answers = study.trajectory
+    answers = _answers(study)
     texts = [
         (name, f"{number(float(f'{each.loss:.4g}'))} after {seconds(when)}", *config_lines(each.config))
         for when, each in answers
@@ -109,7 +116,15 @@ def drawing(record: ComparisonRecord) -> Drawing:
         dash: Dash = "solid" if i < len(_COLOURS) else "dash"
         symbol: Symbol = "circle" if line.verified else "ring"
         layers.append(
-            Line(line.time, line.loss, colour, dash=dash, step=True, hover=line.texts, legend=line.name)
+            Line(
+                line.time,
+                line.loss,
+                colour,
+                dash=dash,
+                step=True,
+                hover=line.texts,
+                legend=short_name(line.name, _MAX_NAME),
+            )
         )
         layers.append(Points(line.time[-1:], line.loss[-1:], colour, symbol, 8, hover=line.texts[-1:]))
     return Drawing((Panel(x, y, tuple(layers)),), legend=True, note=record.note)

@@ -10,12 +10,13 @@ from fabolas.report.document import PLOTLY_STYLE_ID, SCRIPTS, head, unused_style
 from fabolas.report.markup import Markup, join, tag
 from fabolas.report.sections import body, sections
 from fabolas.study import LoadedStudy
+from fabolas.trials import Incumbent
 
 
 def study_sections(watched: WatchedStudy) -> dict[str, Markup]:
     """Return the parts of the page of a study; what is wrong, if its file cannot be read."""
     try:
-        return sections(watched.overview())
+        return sections(watched.overview(), live=True)
     except ValueError as error:
         waiting = f"Waiting for the run to start: {watched.path.name} does not exist yet."
         text = str(error) if watched.path.exists() else waiting
@@ -57,11 +58,19 @@ def directory_page(watched: WatchedDirectory) -> str:
 
 
 def _table(studies: dict[str, LoadedStudy | str]) -> Markup:
-    names = ("Study", "Predicted loss", "Verified", "Trials", "Time", "State")
+    names = ("Study", _predicted(studies), "Verified", "Trials", "Time", "State")
     header = tag("tr", *(tag("th", name, scope="col") for name in names))
     rows = [tag("tr", *_row(name, study)) for name, study in studies.items()]
     table = tag("table", tag("thead", header), tag("tbody", *rows), class_="studies")
     return tag("div", table, class_="scroll", tabindex="0")
+
+
+def _predicted(studies: dict[str, LoadedStudy | str]) -> str:
+    """Return the title of the column with the predictions."""
+    directions = {study.direction for study in studies.values() if not isinstance(study, str)}
+    if len(directions) == 2:
+        return "Predicted loss or value"
+    return "Predicted value" if directions == {"maximize"} else "Predicted loss"
 
 
 def _row(name: str, study: LoadedStudy | str) -> list[Markup]:
@@ -77,12 +86,18 @@ def _row(name: str, study: LoadedStudy | str) -> list[Markup]:
     failed = int(study.history.failed.sum())
     trials = number(len(study.trials)) + (f" ({_failed(failed, len(study.trials))})" if failed else "")
     texts = (
-        "none" if answer is None else plus_minus(answer.loss, answer.std),
+        _prediction(answer),
         "" if answer is None else ("yes" if answer.verified else "no"),
         trials,
         duration(study.elapsed),
     )
     return [link, *(tag("td", text) for text in texts), tag("td", state)]
+
+
+def _prediction(answer: Incumbent | None) -> str:
+    if answer is None:
+        return "none"
+    return "too early" if answer.preliminary else plus_minus(answer.loss, answer.std)
 
 
 def _page(title: str, content: Markup, root: str) -> str:

@@ -15,6 +15,7 @@ from fabolas.dashboard.app import Lifetime, make_app
 HOST = "127.0.0.1"
 _FAREWELL_SECONDS = 4.0  # in which open pages fetch the last state of a run that has ended
 _NICENESS = 15  # a run on the same processor comes first
+_SESSION_NICENESS = 5  # less, so that a page opens also on a machine with many busy sessions
 _AUTOGROUP = Path("/proc/self/autogroup")  # priority of the session of this process, on Linux
 
 
@@ -52,7 +53,7 @@ def lower_priority() -> None:
     with contextlib.suppress(OSError, AttributeError):  # not allowed, or Windows, which has no os.nice
         os.nice(_NICENESS)
         if os.getsid(0) == os.getpid() and _AUTOGROUP.exists():
-            _AUTOGROUP.write_text(str(_NICENESS))
+            _AUTOGROUP.write_text(str(_SESSION_NICENESS))
 
 
 class _Server(uvicorn.Server):

@@ -20,7 +20,8 @@ N_NAMES = 3  # hyperparameters whose pairs are shown
 _N_POSITIONS = 27
 _N_DENSITY = 45
 _N_LEVELS = 9
-_LABEL_DISTANCE = 0.1  # between labels of lines
+_LABEL_DISTANCE = 0.1  # between labels of lines, as a share of the panel; in a small panel this one:
+_SMALL_LABEL_DISTANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
         Contours(pair.grid, pair.grid, pair.optimum, "second", (0.1, 1.0, 0.1), filled=True),
         Contours(x, y, z, "muted", (values[0], values[-1], step), hover=f"predicted {record.what}", log=log),
     ]
-    layers += _level_labels(pair, z, values, log=log)
+    distance = _LABEL_DISTANCE if len(record.pairs) == 1 else _SMALL_LABEL_DISTANCE
+    layers += _level_labels(pair, z, values, distance, log=log)
     for chosen, colour, size in ((~there, "faint", 4), (there, "ink", 5)):
         index = np.flatnonzero(chosen)
         hover = tuple(record.texts[i] for i in index)
@@ -141,8 +143,11 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
     return layers
 
 
-def _level_labels(pair: Pair, z: Array, levels: list[float], *, log: bool) -> list[Layer]:
-    """The value of each line, where it is first crossed on the way from the answer to one of the four sides."""
+def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float, *, log: bool) -> list[Layer]:
+    """The value of each line, where it is first crossed on the way from the answer to one of the four sides.
+
+    Labels are at least `distance` apart, as a share of the width of the panel.
+    """
     column = int(np.argmin(np.abs(pair.x.positions - pair.answer[0])))
     row = int(np.argmin(np.abs(pair.y.positions - pair.answer[1])))
     at_x, at_y = pair.x.positions, pair.y.positions
@@ -162,7 +167,7 @@ def _level_labels(pair: Pair, z: Array, levels: list[float], *, log: bool) -> li
                 share = (level - way_z[k]) / (way_z[k + 1] - way_z[k])
                 a, b = (float(way[k] + share * (way[k + 1] - way[k])) for way in (way_x, way_y))
                 text = number(float(f"{10.0**level if log else level:.2g}"))
-                if all(max(abs(a - x), 1.5 * abs(b - y)) > _LABEL_DISTANCE for x, y in places):
+                if all(max(abs(a - x), 1.5 * abs(b - y)) > distance for x, y in places):
                     labels.append(Label(a, b, text, "muted", "centre", size=10, background=True))
                     places.append((a, b))
                     break

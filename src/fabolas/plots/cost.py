@@ -98,7 +98,8 @@ def drawing(record: CostRecord) -> Drawing:
         texts = [seconds(v) for v in curve.interval.centre.tolist()]
         layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
-    ends = [f"{curve.name}  {seconds(float(curve.interval.centre[-1]))}" for curve in record.curves]
-    layers += draw_end_labels(record.curves, y, ends)
+    times = [seconds(float(curve.interval.centre[-1])) for curve in record.curves]
+    ends = [f"{curve.name}  {time}" for curve, time in zip(record.curves, times, strict=True)]
+    layers += draw_end_labels(record.curves, y, ends, times)
     panel = Panel(draw_axis(record.axis), y, tuple(layers))
     return Drawing((panel,), height=340, right=124 if record.curves else 24, note=record.note)

@@ -113,7 +113,7 @@ def drawing(record: CurvesRecord) -> Drawing:
         layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     ends = [f"{curve.name}  {number(float(f'{curve.interval.centre[-1]:.3g}'))}" for curve in record.curves]
-    layers += draw_end_labels(record.curves, y, ends)
+    layers += draw_end_labels(record.curves, y, ends, [curve.name for curve in record.curves])
     layers.append(
         Label(
             record.axis.target,

@@ -122,7 +122,8 @@ class Label:
     shift: tuple[int, int] = (0, 0)  # in pixels, to the right and up
     size: int = 12
     background: bool = False  # whether it covers what is behind it
-    in_margin: bool = False  # whether it is in the right margin; on a phone it is within the panel instead
+    in_margin: bool = False  # whether it is in the right margin
+    narrow_text: str | None = None  # what it says on a phone; None for the same
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,11 @@ class Drawing:
         columns: How many are beside each other on a wide screen.
         narrow_columns: The same on a phone.
         height: Of one row, in pixels.
-        right: Margin on the right for labels, in pixels; on a phone there is none.
+        right: Margin on the right for labels, in pixels; on a phone there is less.
         left: Margin on the left, in pixels; the axis may need more.
         legend: Whether named layers are listed above the panels.
         note: A sentence below the panels, for example what is left out.
+        shared_y: Whether all panels have the same vertical axis, so that its title is needed once in a row.
     """
 
     panels: tuple[Panel, ...]
@@ -172,3 +174,4 @@ class Drawing:
     left: int = 64
     legend: bool = False
     note: str = ""
+    shared_y: bool = False

@@ -18,6 +18,8 @@ from fabolas.trials import Incumbent
 
 MAX_ANSWERS = 150
 _BOLD_CHARACTER = 10  # pixels, in the label of the last answer
+_EARLY = 0.02  # share of the time; a linear axis shows it as a thin strip
+_LEAST_ANSWERS = 3  # that the vertical axis holds
 _MANY_MEASUREMENTS = 60  # with more, their marks are smaller
 
 Unit = Literal["seconds", "full trainings"]
@@ -96,7 +98,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         end=float(ended[-1]),
         unit=unit,
         what=what,
-        log_time=bool(0 < first < 0.02 * ended[-1]) if log is None else log,
+        log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
         note=thinned_note(len(shown), int(at_target.sum())),
     )
 
@@ -112,6 +114,11 @@ def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     pairs = enumerate(pairwise(answers), start=1)
     changed = [i for i, (a, b) in pairs if a[1].trial_ids[0] != b[1].trial_ids[0]]
     return [answers[i] for i in sorted({*even.tolist(), *changed[-MAX_ANSWERS // 2 :]})]
+
+
+def _suits_log_time(answers: Array, first: float, end: float) -> bool:
+    """Whether most answers (a,) were found so early that a linear axis would show them as one."""
+    return bool(len(answers)) and bool(first > 0 and np.median(answers) < _EARLY * end)
 
 
 def full_training(study: ReadableStudy) -> float:
@@ -179,7 +186,7 @@ def drawing(record: HistoryRecord) -> Drawing:
         text = number(float(f"{best:.3g}"))
         style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
         layers.append(Label(float(last[0]), float(best), text, "answer", **style))
-        right = max(right, 20 + _BOLD_CHARACTER * len(text))
+        right = max(right, 24 + _BOLD_CHARACTER * len(text))
     return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=record.note)
 
 
@@ -196,10 +203,12 @@ def _repeated(texts: tuple[Lines, ...]) -> tuple[Lines, ...]:
 
 
 def _worth_showing(record: HistoryRecord, *, log: bool) -> Array:
-    """The values that the axis must hold. On a linear one the first answers would leave no room for the others."""
+    """The values that the axis must hold. The first answers would leave no room for the others."""
     last = np.array([*record.low[-1:], *record.high[-1:]])
     if log:
-        return np.concatenate([record.loss, last, record.measured])
+        late = record.log_time | (record.time >= _EARLY * record.end)
+        late[-_LEAST_ANSWERS:] = True
+        return np.concatenate([record.loss[late], last, record.measured])
     measured = record.measured
     if len(measured) > 8:
         worst = np.quantile(measured, [0.05, 0.95])

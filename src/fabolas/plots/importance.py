@@ -9,7 +9,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Bars, Drawing, Label, Layer, Line, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import short_name, shortened
+from fabolas.plots.labels import left_out_note, short_name, shortened
 from fabolas.plots.layout import room_for
 from fabolas.plots.model import model_of
 from fabolas.plots.ticks import percent, percent_axis, row_axis
@@ -44,8 +44,7 @@ def compute(study: ReadableStudy) -> ImportanceRecord:
     if not found.variance.max() > _LEAST_VARIANCE:
         raise CannotDraw("The model sees no difference between the configurations at the target yet.")
     shown = [study.space.names.index(name) for name in model.by_importance[:_MAX_ROWS]]
-    left_out = study.space.dim - len(shown)
-    note = f"{left_out} hyperparameters with less influence are not shown." if left_out else ""
+    note = left_out_note(study.space.dim - len(shown))
     names = tuple(study.space.names[i] for i in shown)
     return ImportanceRecord(names, found.first[:, shown], found.total[:, shown], note)
 
@@ -68,8 +67,8 @@ def drawing(record: ImportanceRecord) -> Drawing:
     whiskers_x = np.column_stack([low, high, np.full(n, np.nan)]).ravel()
     whiskers_y = np.repeat(places, 3)
     layers: list[Layer] = [
-        Bars(places, np.zeros(n), total, "answer", alpha=0.25, hover=texts, legend="together with others"),
         Bars(places, np.zeros(n), first, "answer", hover=texts, legend="alone"),
+        Bars(places, first, total, "answer", alpha=0.25, hover=texts, legend="together with others"),
         Line(whiskers_x, whiskers_y, "ink", 1.5),
         Points(total, places, "ink", size=5, hover=texts),
     ]

@@ -105,6 +105,18 @@ def shown_trials(history: History, at_target: Any, sign: float, limit: int = MAX
     return np.sort(np.concatenate([best, chosen]))
 
 
+def left_out_note(n: int) -> str:
+    """A sentence that says that hyperparameters are not shown; nothing if all are."""
+    if n <= 0:
+        return ""
+    names = (
+        "One hyperparameter with less influence is"
+        if n == 1
+        else f"{n} hyperparameters with less influence are"
+    )
+    return f"{names} not shown."
+
+
 def thinned_note(n_shown: int, n: int) -> str:
     """A sentence that says that not all trials are shown; nothing if they are."""
     return "" if n_shown >= n else f"{n_shown:,} of {n:,} trials are shown: the best, and an even sample."

@@ -19,12 +19,14 @@ _AXIS_TITLE = 36
 _ABOVE = 14  # of a panel without a title
 _TITLE = 22
 _SUBTITLE = 18
-_LEGEND = 30
+_LEGEND_LINE, _BELOW_LEGEND = 19, 12
+_LEGEND_MARK = 44  # before each name, with the gap after the last one
 NOTE_LINE = 20  # each line of a note
 _NOTE_CHARACTERS = (118, 46)  # in a line, on a wide screen and on a phone
-_NARROW_RIGHT = 26  # margin on the right of a phone
+_NARROW_RIGHT = 26  # margin on the right of a phone; with labels it is this wide:
+_NARROW_LABELS = 80
 _CHARACTER = 7.2  # pixels, of a tick label
-_BETWEEN_TICKS = 12
+_BETWEEN_TICKS = 8
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class Grid:
     @classmethod
     def of(cls, drawing: Drawing, *, narrow: bool) -> Grid:
         """The grid of a drawing."""
-        columns = min(drawing.narrow_columns if narrow else drawing.columns, len(drawing.panels))
+        columns = n_columns(drawing, narrow=narrow)
         rows = -(-len(drawing.panels) // columns)
         above = _ABOVE + _TITLE * any(p.title for p in drawing.panels)
         above += _SUBTITLE * any(p.subtitle for p in drawing.panels)
-        legend = _LEGEND * (2 if narrow else 1) if drawing.legend else 0
-        right = min(drawing.right, _NARROW_RIGHT) if narrow else drawing.right
+        legend = _legend_height(drawing, narrow=narrow)
+        right = min(drawing.right, _narrow_right(drawing)) if narrow else drawing.right
         margin = {"l": drawing.left, "r": right, "t": above + legend}
         below = 8 + _TICKS * any(p.x.ticks != () for p in drawing.panels)
         below += _AXIS_TITLE * any(p.x.title for p in drawing.panels)
@@ -75,6 +77,43 @@ class Grid:
             suffix = "" if i == 1 else str(i)
             changes[f"xaxis{suffix}.domain"], changes[f"yaxis{suffix}.domain"] = list(x), list(y)
         return changes
+
+
+def n_columns(drawing: Drawing, *, narrow: bool) -> int:
+    """How many panels are beside each other."""
+    return min(drawing.narrow_columns if narrow else drawing.columns, len(drawing.panels))
+
+
+def vertical_title(drawing: Drawing, i: int, *, narrow: bool) -> str:
+    """The title of the vertical axis of panel i; if all axes are the same, only the first one of a row has it."""
+    first = i % n_columns(drawing, narrow=narrow) == 0
+    return drawing.panels[i].y.title if first or not drawing.shared_y else ""
+
+
+def legend_names(drawing: Drawing) -> list[str]:
+    """The names in the legend, each once."""
+    layers = (layer for panel in drawing.panels for layer in panel.layers)
+    names = (getattr(layer, "legend", None) for layer in layers)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def legend_width(drawing: Drawing) -> int:
+    """Width of one name in the legend, in pixels."""
+    return round(_CHARACTER * max(map(len, legend_names(drawing)), default=0))
+
+
+def _legend_height(drawing: Drawing, *, narrow: bool) -> int:
+    if not drawing.legend:
+        return 0
+    width = NARROW_WIDTH if narrow else WIDTH
+    in_a_line = max(1, width // (legend_width(drawing) + _LEGEND_MARK))
+    return _BELOW_LEGEND + _LEGEND_LINE * -(-len(legend_names(drawing)) // in_a_line)
+
+
+def _narrow_right(drawing: Drawing) -> int:
+    layers = (layer for panel in drawing.panels for layer in panel.layers)
+    labels = any(isinstance(layer, Label) and layer.in_margin for layer in layers)
+    return _NARROW_LABELS if labels else _NARROW_RIGHT
 
 
 def _share(i: int, n: int, gap: float) -> tuple[float, float]:
@@ -110,10 +149,8 @@ def room_for(names: Iterable[str], least: int) -> int:
     return max(least, round(_CHARACTER * max(map(len, names), default=0)) + 14)
 
 
-def label_place(label: Label, *, narrow: bool) -> dict[str, Any]:
-    """The anchor and shift of a label; one of the margin goes into the panel on a phone."""
-    if label.in_margin and narrow:
-        return {"xanchor": "right", "xshift": -label.shift[0], "yshift": label.shift[1] + 13}
+def label_place(label: Label) -> dict[str, Any]:
+    """The anchor and shift of a label."""
     anchor = {"left": "left", "centre": "center", "right": "right"}[label.anchor]
     return {"xanchor": anchor, "xshift": label.shift[0], "yshift": label.shift[1]}
 

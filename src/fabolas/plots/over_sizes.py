@@ -15,12 +15,9 @@ from fabolas.plots.model import Interval, Model, incumbent_of
 from fabolas.plots.ticks import linear_axis, log_ticks, number
 
 COLOURS = ("answer", "second", "third", "fourth", "fifth")  # of the curves, the answer's first
+_WEAKEST_RIVAL = 0.5  # place in the ranking of all configurations, from 0 for the best to 1
 _N_SIZES = 56  # of each curve
-_MIN_DISTANCES = (
-    0.25,
-    0.1,
-    1e-9,
-)  # between configurations whose curves are shown, in the cube: if possible, ...
+_MIN_DISTANCES = (0.1, 1e-9)  # between configurations whose curves are shown, in the cube: if possible, ...
 
 
 @dataclass(frozen=True)
@@ -127,19 +124,24 @@ def curve_points(model: Model, name: str, xs: Array) -> tuple[Array, Array]:
 
 
 def configurations_to_show(study: ReadableStudy, model: Model, n_rivals: int) -> Array:
-    """(c, d) The answer, and the best predicted configurations that are not close to it nor to each other."""
+    """(c, d) The answer, its closest rival, and weaker ones whose curves can be told apart from it.
+
+    Rivals are configurations at even steps of the ranking by predicted loss, if possible not close to another one.
+    """
     incumbent, d = incumbent_of(study), study.space.dim
     ranked = model.evaluated
     shown = [ranked[0]]
     if incumbent is not None:
         position = {trial.id: i for i, trial in enumerate(study.history.trials)}
         shown = [study.history.points[position[incumbent.trial_ids[0]], :d]]
-    for distance in _MIN_DISTANCES:
-        for x in ranked:
-            if len(shown) > n_rivals:
+    ranks = np.linspace(0.0, _WEAKEST_RIVAL, n_rivals) * (len(ranked) - 1)
+    for rank in ranks.round().astype(int):
+        candidates = [*ranked[rank:], *ranked[:rank][::-1]]
+        for distance in _MIN_DISTANCES:
+            far = [x for x in candidates if min(float(np.abs(x - each).max()) for each in shown) >= distance]
+            if far:
+                shown.append(far[0])
                 break
-            if min(float(np.abs(x - other).max()) for other in shown) >= distance:
-                shown.append(x)
     return np.array(shown)
 
 
@@ -244,8 +246,10 @@ def draw_curve(curve: Curve, i: int, limits: tuple[float, float], unit: Sequence
     return layers
 
 
-def draw_end_labels(curves: Sequence[Curve], axis: Axis, texts: Sequence[str]) -> list[Layer]:
-    """Names of the curves at their right ends, moved apart where they would overlap."""
+def draw_end_labels(
+    curves: Sequence[Curve], axis: Axis, texts: Sequence[str], narrow_texts: Sequence[str]
+) -> list[Layer]:
+    """Texts at the right ends of the curves, moved apart where they would overlap; on a phone other, shorter ones."""
     if not curves:
         return []
     low, high = axis.range or (0.0, 1.0)
@@ -257,8 +261,17 @@ def draw_end_labels(curves: Sequence[Curve], axis: Axis, texts: Sequence[str]) -
     moved = spread(np.clip(places, 0.0, 1.0), 0.05)
     values = low * (high / low) ** moved if axis.log else low + moved * (high - low)
     return [
-        Label(float(curve.sizes[-1]), float(y), text, COLOURS[i], bold=i == 0, shift=(10, 0), in_margin=True)
-        for i, (curve, y, text) in enumerate(zip(curves, values, texts, strict=True))
+        Label(
+            float(curve.sizes[-1]),
+            float(y),
+            texts[i],
+            COLOURS[i],
+            bold=i == 0,
+            shift=(10, 0),
+            in_margin=True,
+            narrow_text=narrow_texts[i],
+        )
+        for i, (curve, y) in enumerate(zip(curves, values, strict=True))
     ]
 
 

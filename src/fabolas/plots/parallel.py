@@ -9,7 +9,7 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import short_name, shown_trials, trial_lines
+from fabolas.plots.labels import left_out_note, short_name, shown_trials, trial_lines
 from fabolas.plots.layout import NARROW_WIDTH, room_for, ticks_with_room
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis
@@ -113,9 +113,8 @@ def _note(n_shown: int, n: int, rows_left_out: int) -> str:
     sentences = []
     if n_shown < n:
         sentences.append(f"{n_shown:,} of {n:,} trials are shown: the best, and an even sample.")
-    if rows_left_out > 0:
-        sentences.append(f"{rows_left_out} hyperparameters with less influence are not shown.")
-    return " ".join(sentences)
+    sentences.append(left_out_note(rows_left_out))
+    return " ".join(filter(None, sentences))
 
 
 def drawing(record: ParallelRecord) -> Drawing:

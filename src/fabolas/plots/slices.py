@@ -9,7 +9,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import short_lines, shortened, shown_trials
+from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
@@ -152,9 +152,8 @@ def _note(inactive: tuple[str, ...], left_out: int) -> str:
     if inactive:
         names = ", ".join(map(shortened, inactive[:6])) + (" and others" if len(inactive) > 6 else "")
         sentences.append(f"Not active in the answer: {names}.")
-    if left_out > 0:
-        sentences.append(f"{left_out} hyperparameters with less influence are not shown.")
-    return " ".join(sentences)
+    sentences.append(left_out_note(left_out))
+    return " ".join(filter(None, sentences))
 
 
 def drawing(record: SlicesRecord) -> Drawing:
@@ -172,7 +171,8 @@ def drawing(record: SlicesRecord) -> Drawing:
         layers = _slice_layers(record, each, (low, high), top)
         panels.append(Panel(each.axis.draw(), y, tuple(layers)))
     columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
-    return Drawing(tuple(panels), columns, 1, 230 if columns > 1 else 340, note=record.note)
+    height = 230 if columns > 1 else 340
+    return Drawing(tuple(panels), columns, 1, height, note=record.note, shared_y=True)
 
 
 def _slice_layers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +12,7 @@ import numpy as np
 from fabolas.display import safe_matplotlib
 from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Layer, Line, Panel, Points, Rule
 from fabolas.plots.figure import Theme
-from fabolas.plots.layout import WIDTH, Grid, note_lines, ticks_with_room
+from fabolas.plots.layout import WIDTH, Grid, note_lines, ticks_with_room, vertical_title
 from fabolas.plots.theme import colour
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ def draw_with_matplotlib(drawing: Drawing, theme: Theme = "light", width: float 
     # The sizes are those of a figure in a browser, 96 pixels to an inch, scaled to the width.
     zoom = width * 96.0 / WIDTH
     figure = Figure(figsize=(width, grid.height / 96.0 * zoom))
-    for panel, (x, y) in zip(drawing.panels, grid.domains, strict=True):
+    for i, (panel, (x, y)) in enumerate(zip(drawing.panels, grid.domains, strict=True)):
         figure.add_axes(_rectangle(grid, x, y))
-        _draw_panel(figure.axes[-1], panel, theme, zoom, grid.panel_width)
+        titled = replace(panel, y=replace(panel.y, title=vertical_title(drawing, i, narrow=False)))
+        _draw_panel(figure.axes[-1], titled, theme, zoom, grid.panel_width)
     if drawing.legend:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         style = {"frameon": False, "fontsize": 12 * _POINT * zoom, "labelcolor": colour("muted", theme)}

@@ -27,7 +27,15 @@ from fabolas.plots.drawing import (
     Rule,
 )
 from fabolas.plots.figure import Theme
-from fabolas.plots.layout import NOTE_LINE, Grid, label_place, note_lines, ticks_with_room
+from fabolas.plots.layout import (
+    NOTE_LINE,
+    Grid,
+    label_place,
+    legend_width,
+    note_lines,
+    ticks_with_room,
+    vertical_title,
+)
 from fabolas.plots.theme import base_axis, base_layout, colour
 
 if TYPE_CHECKING:
@@ -113,17 +121,18 @@ def _relayout(drawing: Drawing, annotations: list[dict[str, Any]], *, narrow: bo
         changes["title.text"] = "<br>".join(map(safe_plotly, lines))
         changes["title.y"] = NOTE_LINE * len(lines) / grid.height
     for number, panel in enumerate(drawing.panels, start=1):
-        ticks = ticks_with_room(panel.x, grid.panel_width)
+        ticks, suffix = ticks_with_room(panel.x, grid.panel_width), "" if number == 1 else number
         if ticks is not None:
-            name = f"xaxis{'' if number == 1 else number}"
-            changes[f"{name}.tickvals"] = [value for value, _ in ticks]
-            changes[f"{name}.ticktext"] = [safe_plotly(text) for _, text in ticks]
+            changes[f"xaxis{suffix}.tickvals"] = [value for value, _ in ticks]
+            changes[f"xaxis{suffix}.ticktext"] = [safe_plotly(text) for _, text in ticks]
+        if drawing.shared_y:
+            title = vertical_title(drawing, number - 1, narrow=narrow)
+            changes[f"yaxis{suffix}.title.text"] = safe_plotly(title)
     labels = [layer for panel in drawing.panels for layer in panel.layers if isinstance(layer, Label)]
     places = [i for i, annotation in enumerate(annotations) if annotation["name"] == "label"]
     for i, label in zip(places, labels, strict=True):
-        if label.in_margin:
-            place = label_place(label, narrow=narrow)
-            changes |= {f"annotations[{i}].{key}": value for key, value in place.items()}
+        if label.narrow_text is not None:
+            changes[f"annotations[{i}].text"] = _label_text(label, narrow=narrow)
     return changes
 
 
@@ -169,20 +178,25 @@ def _annotation(label: Label, panel: Panel, suffix: str, theme: Theme) -> dict[s
         float(np.log10(value)) if axis.log and not label.relative else float(value)
         for value, axis in ((label.x, panel.x), (label.y, panel.y))
     )
-    text = safe_plotly(label.text)
     return {
         "xref": f"x{suffix}{domain}",
         "yref": f"y{suffix}{domain}",
         "x": x,
         "y": y,
-        "text": f"<b>{text}</b>" if label.bold else text,
+        "text": _label_text(label, narrow=False),
         "name": "label",
         "showarrow": False,
-        **label_place(label, narrow=False),
+        **label_place(label),
         "font": {"size": label.size, "color": colour(label.colour, theme)},
         "bgcolor": colour("paper", theme, 0.7) if label.background or label.in_margin else "rgba(0,0,0,0)",
         "borderpad": 1,
     }
+
+
+def _label_text(label: Label, *, narrow: bool) -> str:
+    shown = label.narrow_text if narrow and label.narrow_text is not None else label.text
+    text = safe_plotly(shown)
+    return f"<b>{text}</b>" if label.bold else text
 
 
 def _shape(rule: Rule, suffix: str, theme: Theme) -> dict[str, Any]:
@@ -208,7 +222,7 @@ def _add_legend_and_note(layout: dict[str, Any], drawing: Drawing, theme: Theme)
         layout["showlegend"] = True
         layout["legend"] = {
             "orientation": "h",
-            "entrywidth": 132,
+            "entrywidth": legend_width(drawing),
             "font": font,
             "bgcolor": "rgba(0,0,0,0)",
             **place,

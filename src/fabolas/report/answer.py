@@ -37,6 +37,7 @@ class Answer:
     Attributes:
         incumbent: The recommended configuration; None if there is none.
         what: What is predicted: "loss" or "value".
+        best_trial: The complete trial with the best loss at any fidelity; None if there is none.
         target: The fidelities of the target, empty without fidelities.
         measured: Losses of the configuration that were measured at the target.
         full_training: What one training of it takes at the target; None if nothing is known about it.
@@ -49,6 +50,7 @@ class Answer:
 
     incumbent: Incumbent | None
     what: str
+    best_trial: Trial | None
     target: dict[str, float | int]
     measured: tuple[float, ...]
     full_training: FullTraining | None
@@ -67,6 +69,7 @@ class Answer:
         return cls(
             incumbent=incumbent,
             what="loss" if study.direction == "minimize" else "value",
+            best_trial=study.history.best_measurement(study.sign),
             target={name: fidelity.high for name, fidelity in study.space.fidelities.items()},
             measured=tuple(trial.loss for trial in at_target if trial.loss is not None),
             full_training=None if incumbent is None else _full_training(study, incumbent, at_target),
@@ -87,6 +90,19 @@ class Answer:
         assert self.incumbent is not None
         return plus_minus(self.incumbent.loss, self.incumbent.std)
 
+    @property
+    def preliminary(self) -> bool:
+        """Whether it is too early to predict the loss at the target."""
+        return self.incumbent is not None and self.incumbent.preliminary
+
+    def too_early(self) -> str:
+        """Say in a sentence that nothing can be said about the target yet, and what was measured."""
+        assert self.best_trial is not None
+        return (
+            f"It is too early to predict the {self.what}{self.where()}. The best {self.what} so far is "
+            f"{self.best_trial.loss:.4g}, measured with {fidelity_text(self.best_trial.fidelity)}."
+        )
+
     def where(self) -> str:
         """Where the loss is predicted, as the end of a sentence."""
         return f" at the target ({fidelity_text(self.target)})" if self.target else ""
@@ -97,6 +113,8 @@ class Answer:
         if not self.measured:
             n = len(self.incumbent.trial_ids)
             trials = "one trial" if n == 1 else f"{number(n)} trials"
+            if self.preliminary:
+                return f"The configuration was evaluated below the target only, in {trials}."
             return (
                 f"This is a prediction: the configuration was evaluated below the target only, in {trials}."
             )
@@ -125,7 +143,8 @@ class Answer:
         if not self.trials:
             return "There is no answer yet: no trial has ended."
         if self.last_failure is not None and self.failed == self.trials:
-            all_failed = "the only trial" if self.trials == 1 else f"all {number(self.trials)} trials"
+            names = {1: "the only trial", 2: "both trials"}
+            all_failed = names.get(self.trials, f"all {number(self.trials)} trials")
             reason = safe_text(error_summary(self.last_failure.error))
             return f"There is no answer: {all_failed} failed. The last error was: {reason}"
         return (

@@ -89,7 +89,7 @@ def report_html(study: ReportableStudy, now: float, title: str | None = None) ->
         ),
         tag(
             "body",
-            body(sections(page)),
+            body(sections(page, live=False)),
             _packed("data", _data(panels(study), json.dumps(trials_table(study)))),
             _packed_plotly(),
             tag("script", Markup(script)),

@@ -7,6 +7,7 @@ from fabolas.progress.snapshot import RunningTrial
 from fabolas.report.answer import duration
 from fabolas.storage.reader import StudyFile
 
+_ENDED_EARLY = 0.75  # share of the budget; with less, the page says how much was used
 _LOST_ITS_LOG = (
     "The last trials may be missing: the file was copied during a run, or left by a crash, without its log."
 )
@@ -21,14 +22,14 @@ class RunProgress:
         used_share: Used part of the budget, from 0 to 1; None without a budget.
         used: The same as text, empty without a budget.
         trials: The trials that are being evaluated; None if that is not known.
-        note: What is wrong with the file; None if nothing is.
+        notes: What the reader should know: that trials may be missing, or that the run ended before its budget.
     """
 
     running: bool = False
     used_share: float | None = None
     used: str = ""
     trials: tuple[RunningTrial, ...] | None = ()
-    note: str | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, file: StudyFile | None, now: float) -> "RunProgress":
@@ -42,6 +43,7 @@ class RunProgress:
             return cls()
         running = file.lock_owner is not None
         share, used = _used(file, now)
+        ended_early = not running and share is not None and share < _ENDED_EARLY
         open_trials = file.started_suggestions if running else ()
         return cls(
             running=running,
@@ -51,8 +53,17 @@ class RunProgress:
                 RunningTrial(s.id, s.fidelity, s.predicted_cost, max(now - file.started[s.id], 0.0))
                 for s in open_trials
             ),
-            note=_LOST_ITS_LOG if file.lost_its_log else None,
+            notes=(
+                *((_LOST_ITS_LOG,) if file.lost_its_log else ()),
+                *((_ended_early(file, used),) if ended_early else ()),
+            ),
         )
+
+
+def _ended_early(file: StudyFile, used: str) -> str:
+    lost = len(file.started_suggestions)
+    cut = "" if not lost else f" {'A trial' if lost == 1 else f'{number(lost)} trials'} had not ended."
+    return f"The last run ended before its budget: it used {used}.{cut} Run it again to continue."
 
 
 def _used(file: StudyFile, now: float) -> tuple[float | None, str]:

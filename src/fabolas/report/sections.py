@@ -15,10 +15,15 @@ from fabolas.report.record import StudyRecord
 _MAX_RUNNING = 6  # running trials that are listed
 
 
-def sections(page: Overview) -> dict[str, Markup]:
-    """Return the parts that change while a study runs: id of the element -> its content."""
+def sections(page: Overview, *, live: bool) -> dict[str, Markup]:
+    """Return the parts that change while a study runs: id of the element -> its content.
+
+    Args:
+        page: What the page says.
+        live: Whether the page is updated while the study runs.
+    """
     return {
-        "head": _head(page),
+        "head": _head(page, live=live),
         "answer": _answer(page.answer),
         "numbers": _numbers(page),
         "run": _run(page.state),
@@ -49,13 +54,12 @@ def body(parts: dict[str, Markup], back: Markup | None = None) -> Markup:
     )
 
 
-def _head(page: Overview) -> Markup:
-    state = (
-        tag("span", "running", class_="chip live")
-        if page.state.running
-        else tag("span", "not running", class_="chip")
-    )
-    return join(tag("h1", page.title), state)
+def _head(page: Overview, *, live: bool) -> Markup:
+    title = tag("h1", page.title)
+    if page.state.running:
+        text = "running" if live else "running when this report was made"
+        return join(title, tag("span", text, class_="chip live"))
+    return join(title, tag("span", "not running", class_="chip")) if live else title
 
 
 def _answer(answer: Answer) -> Markup:
@@ -71,12 +75,21 @@ def _answer(answer: Answer) -> Markup:
             else ""
         )
         return tag("div", tag("p", answer.why_none(), class_="lead"), details, class_="said")
+    if answer.preliminary:
+        sentence = tag("p", answer.too_early(), class_="lead")
+    else:
+        sentence = _prediction(answer)
+    said = tag("div", sentence, tag("p", answer.verification()), tag("p", answer.cost()), class_="said")
+    return join(said, _configuration(answer))
+
+
+def _prediction(answer: Answer) -> Markup:
     verified = (
         tag("strong", "verified", class_="good")
         if answer.measured
         else tag("strong", "not verified", class_="open")
     )
-    sentence = tag(
+    return tag(
         "p",
         f"The best configuration has a predicted {answer.what} of ",
         tag("strong", answer.loss(), class_="loss", title="± one standard deviation"),
@@ -85,18 +98,16 @@ def _answer(answer: Answer) -> Markup:
         " there." if answer.target else ".",
         class_="lead",
     )
-    said = tag("div", sentence, tag("p", answer.verification()), tag("p", answer.cost()), class_="said")
-    return join(said, _configuration(answer.incumbent.config))
 
 
-def _configuration(config: dict[str, object]) -> Markup:
+def _configuration(answer: Answer) -> Markup:
     """Return the configuration as Python code, ready to copy."""
-    items = "".join(f"    {name!r}: {value!r},\n" for name, value in config.items())
+    assert answer.incumbent is not None
+    items = "".join(f"    {name!r}: {value!r},\n" for name, value in answer.incumbent.config.items())
+    title = "Best configuration so far" if answer.preliminary else "Best configuration"
     button = tag("button", "Copy", type="button", class_="copy", data_copy="best-config")
     code = tag("pre", tag("code", lines(f"{{\n{items}}}"), id="best-config"), tabindex="0")
-    return tag(
-        "div", tag("div", tag("span", "Best configuration"), button, class_="bar"), code, class_="code"
-    )
+    return tag("div", tag("div", tag("span", title), button, class_="bar"), code, class_="code")
 
 
 def _numbers(page: Overview) -> Markup:
@@ -124,10 +135,10 @@ def _failed(answer: Answer) -> str:
 
 
 def _run(state: RunProgress) -> Markup:
-    """Return how far the run is; nothing if it has ended."""
-    note = tag("p", state.note, class_="note") if state.note is not None else Markup()
+    """Return how far the run is, and what the reader should know of it."""
+    notes = join(*(tag("p", note, class_="note") for note in state.notes))
     if not state.running:
-        return note
+        return notes
     bar = Markup()
     if state.used_share is not None:
         share = f"{state.used_share:.4f}"
@@ -137,7 +148,7 @@ def _run(state: RunProgress) -> Markup:
             tag("span", f"{state.used} used"),
             class_="budget",
         )
-    return join(note, bar, _running(state.trials))
+    return join(notes, bar, _running(state.trials))
 
 
 def _running(trials: Sequence[RunningTrial] | None) -> Markup:
