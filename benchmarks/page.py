@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -246,11 +247,16 @@ def _processor_seconds(pid: int) -> float:
 
 def _descendants(pid: int) -> list[int]:
     """A process, its children, theirs, and so on."""
-    try:
-        children = [int(child) for child in _proc(pid, f"task/{pid}/children").split()]
-    except OSError:
-        children = []
-    return [pid, *(each for child in children for each in _descendants(child))]
+    children: dict[int, list[int]] = {}
+    for each in Path("/proc").iterdir():
+        with suppress(OSError):
+            if each.name.isdigit():
+                parent = int(_proc(int(each.name), "stat").rsplit(")", 1)[1].split()[1])
+                children.setdefault(parent, []).append(int(each.name))
+    found = [pid]
+    for each_pid in found:  # grows
+        found += children.get(each_pid, [])
+    return found
 
 
 if __name__ == "__main__":

@@ -59,6 +59,16 @@ class TestHistory:
         assert not compute("history", late).log_time
         assert compute("history", early).log_time
 
+    def test_answers_for_which_it_was_too_early_are_left_out(self):
+        study = view([trial(0, 100)])
+        early, later = (
+            Incumbent({"C": 1.0}, 0.4, 0.1, False, (0,), preliminary) for preliminary in (True, False)
+        )
+        assert study.incumbent().preliminary
+        with pytest.raises(CannotDraw, match="too early to predict"):
+            compute("history", view([trial(0, 100)], [(1.0, early)]))
+        assert compute("history", view([trial(0, 100)], [(1.0, early), (2.0, later)])).time.tolist() == [2.0]
+
     def test_the_first_answers_do_not_take_the_room_of_the_others(self):
         trials = [trial(i, 10_000, loss=0.02, elapsed=10.0 * (i + 1)) for i in range(100)]
         answers = [

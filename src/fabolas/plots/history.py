@@ -12,7 +12,7 @@ from fabolas._types import Array, BoolArray
 from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines
-from fabolas.plots.model import WIDE, incumbent_of
+from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
 from fabolas.trials import Incumbent
 
@@ -75,7 +75,10 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         raise CannotDraw("There is no trial yet.")
     at_target = history.complete & study.space.is_at_target(history.points)
     if not answers and not at_target.any():
-        raise CannotDraw("There is no answer yet: no trial is complete, or none at the target.")
+        require_complete(study)
+        raise CannotDraw(
+            "It is too early to predict the loss on all the data, and nothing was measured there yet."
+        )
     scale = 1.0 if unit == "seconds" else full_training(study)
     time = np.array([when for when, _ in answers]) / scale
     loss, std = (np.array([getattr(answer, name) for _, answer in answers]) for name in ("loss", "std"))
@@ -104,9 +107,13 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
 
 
 def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
-    """The answers of the study and its answer now; of very many, those where it changed, and an even sample."""
-    answers, now = list(study.trajectory), incumbent_of(study)
-    if now is not None and (not answers or answers[-1][1].trial_ids != now.trial_ids):
+    """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
+
+    Answers for which it was too early to predict the loss are left out.
+    """
+    answers = [(when, answer) for when, answer in study.trajectory if not answer.preliminary]
+    now = incumbent_of(study)
+    if now is not None and not now.preliminary and (not answers or answers[-1][1].trial_ids != now.trial_ids):
         answers.append((study.history.elapsed, now))
     if len(answers) <= MAX_ANSWERS:
         return answers
