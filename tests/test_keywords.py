@@ -8,6 +8,7 @@ import pytest
 import fabolas
 from fabolas import Study
 from fabolas.keywords import _OTHER_NAMES, INTERNAL
+from fabolas.sklearn import FabolasSearchCV
 from tests.helpers.problems import SIZE, SPACE, bowl, minimize
 
 
@@ -27,6 +28,8 @@ from tests.helpers.problems import SIZE, SPACE, bowl, minimize
         ("target", "target_loss"),
         ("resume", "storage, which continues a run, or resume=True of fabolas.Fidelity"),
         ("Seed", "seed"),
+        ("epochs", "fidelities"),
+        ("iterations", "max_trials"),
         ("targetshare", "target_share"),
     ],
 )
@@ -36,6 +39,15 @@ def test_a_wrong_keyword_gets_a_human_answer(wrong: str, right: str) -> None:
         minimize(bowl, **settings)
     with pytest.raises(TypeError, match=rf"has no argument {wrong!r}"):
         fabolas.maximize(bowl, SPACE, SIZE, **settings)
+
+
+@pytest.mark.parametrize("name", ["cv", "scoring", "refit"])
+def test_who_asks_for_cross_validation_is_told_where_it_is(name: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"^minimize\(\) has no argument '{name}'; fabolas.sklearn.FabolasSearchCV has$"
+    ):
+        minimize(bowl, max_trials=1, **{name: 3})
+    assert name in inspect.signature(FabolasSearchCV).parameters
 
 
 def test_a_study_says_who_has_what_it_has_not() -> None:

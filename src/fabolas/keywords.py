@@ -8,7 +8,8 @@ from typing import Any
 # Names of other libraries (Optuna, scikit-learn, hyperopt, Ray Tune, scikit-optimize, SMAC) -> ours.
 _OTHER_NAMES = {
     "workers": "n_jobs n_workers num_workers max_workers jobs n_parallel parallelism max_concurrent_trials nproc",
-    "max_trials": "n_trials n_calls n_iter n_iterations max_evals max_iter max_evaluations num_samples n_evals trials",
+    "max_trials": "n_trials n_calls n_iter n_iterations max_evals max_iter max_evaluations "
+    "num_samples n_evals trials iterations",
     "time_budget": "budget time_limit max_time total_time walltime wallclock_limit time_budget_s max_runtime",
     "time_budget, or trial_timeout for one trial": "timeout",
     "trial_timeout": "trial_time_limit timeout_per_trial trial_walltime_limit",
@@ -20,7 +21,7 @@ _OTHER_NAMES = {
     "storage": "db file path filename study_name checkpoint",
     "progress": "verbose verbosity show_progress_bar progress_bar disp",
     "space": "dimensions search_space domain param_space config_space params parameters param_distributions",
-    "fidelities": "fidelity size sizes resources budgets",
+    "fidelities": "fidelity size sizes resources budgets epochs rows min_size max_size",
     "objective": "func fn function",
     "callbacks": "callback on_trial_end hooks",
     "max_failures": "max_errors n_retries catch",
@@ -32,6 +33,7 @@ _OTHER_NAMES = {
     "n_initial": "n_initial_points n_startup_trials n_random_starts n_init",
 }
 _OURS = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
+_OF_SEARCH_CV = frozenset({"cv", "scoring", "refit", "estimator", "error_score", "return_train_score"})
 
 
 # Arguments and options for experiments and tests. No message names them.
@@ -56,6 +58,8 @@ def check_keywords(
     arguments = [name for name in inspect.signature(function).parameters if name not in ("self", "options")]
     known = [name for name in (*arguments, *options) if name not in INTERNAL]
     for name in given:
+        if name in _OF_SEARCH_CV and name not in options:
+            raise TypeError(f"{called}() has no argument {name!r}; fabolas.sklearn.FabolasSearchCV has")
         guess = None if name in options else _guess(name, known)
         if guess is not None:
             raise TypeError(f"{called}() has no argument {name!r}; did you mean {guess}?")
