@@ -87,6 +87,13 @@ def test_losses_infos_and_costs_come_back_and_the_cost_is_the_time_inside_the_ob
         assert one.cost == pytest.approx(one.info["seconds"], abs=0.2)
 
 
+def test_a_backend_may_be_started_before_its_first_job(open_backend: Open) -> None:
+    backend = open_backend(moody)
+    backend.start(PATIENCE)
+    assert backend.next(0.0) is None  # a start is no event
+    assert run(backend, job(1, do="return", value=0.25))[1].loss == 0.25
+
+
 def test_a_job_starts_before_it_ends_and_at_most_capacity_jobs_run_at_the_same_time(
     open_backend: Open,
 ) -> None:
