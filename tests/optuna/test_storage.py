@@ -33,7 +33,11 @@ study.optimize(objective, n_trials=int(sys.argv[2]))
 def open_study(url: str, sampler: Any) -> Any:
     """The study in this storage; each call opens the storage anew, as another process would."""
     if url.startswith("sqlite"):
-        storage: Any = url
+        from optuna.storages import RDBStorage
+        from sqlalchemy.pool import NullPool
+
+        # Connections that a pool keeps are never closed, and from Python 3.13 on that is a warning.
+        storage: Any = RDBStorage(url, engine_kwargs={"poolclass": NullPool})
     else:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
