@@ -14,9 +14,8 @@ import numpy as np
 from fabolas._types import Array
 
 LARGEST_LOSS = 1e100  # losses are clipped to +- this, so that their squares are finite
-MAX_ABOVE_WORST = (
-    3.0  # a later loss counts for at most this many standard deviations above the worst seen before
-)
+# A later loss counts for at most this many standard deviations above the worst seen before.
+MAX_ABOVE_WORST = 3.0
 # A loss is an outlier if it is further above the upper quartile than this many times the distance from the upper
 # quartile down to the lowest loss. Trials gather near the optimum, so that distance may be small.
 OUTLIER_RANGE = 20.0

@@ -3,9 +3,8 @@
 import time
 from concurrent.futures import Executor
 
-_NO_WORKERS_SECONDS = (
-    600.0  # how long a Dask cluster may have no worker; a cluster manager may be starting one
-)
+# How long a Dask cluster may have no worker; a cluster manager may be starting one.
+_NO_WORKERS_SECONDS = 600.0
 _ANSWER_SECONDS = 10.0  # how long Dask's scheduler may take to answer
 
 

@@ -37,9 +37,8 @@ from fabolas.strategies import make, option_names
 from fabolas.trials import Incumbent, as_cost
 
 SEED = "fabolas:seed"  # system attribute of a study whose sampler was given no seed
-_STEPS = (
-    1000  # steps of `trial.report` unless there is a single whole-number fidelity: thousandths of the target
-)
+# Steps of `trial.report` unless there is a single whole-number fidelity: thousandths of the target.
+_STEPS = 1000
 
 
 @dataclass

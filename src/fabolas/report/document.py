@@ -24,9 +24,8 @@ SCRIPTS = ("table.js", "page.js")
 _EMPTY_STYLE = "/* Plotly */"
 # Plotly writes bold text as an attribute "style". Style sheets and scripts need a hash, or come from the server.
 STYLE_ATTRIBUTES = "style-src-attr 'unsafe-inline'"
-PLOTLY_STYLE_ID = (
-    "plotly.js-style-global"  # Plotly adds its rules to the style sheet with this id, if there is one
-)
+# Plotly adds its rules to the style sheet with this id, if there is one.
+PLOTLY_STYLE_ID = "plotly.js-style-global"
 
 
 def write_report(study: ReportableStudy, path: str | Path, title: str | None = None) -> Path:

@@ -17,7 +17,7 @@ from fabolas.numeric_errors import default_error_state
 from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage import Identity, Storage
-from fabolas.study.open_suggestions import Entry, OpenSuggestions, with_new_id
+from fabolas.study.open_suggestions import OpenSuggestion, OpenSuggestions, with_new_id
 from fabolas.study.opening import unfinished
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
@@ -63,7 +63,7 @@ class Ledger:
             ended = {trial.id for trial in self.history.trials}
             for suggestion in record.open_suggestions:
                 if suggestion.id not in ended:
-                    self.open_suggestions.add(Entry(suggestion, waiting=True, permanent=True))
+                    self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, permanent=True))
         except BaseException:
             storage.close()
             raise
@@ -109,9 +109,9 @@ class Ledger:
         self._unrecorded -= before
         self.next_id += 1
         if queued:
-            entry = Entry(suggestion, undo=undo)
+            entry = OpenSuggestion(suggestion, undo=undo)
         else:
-            entry = Entry(suggestion, started=self._clock(), started_at=started_at)
+            entry = OpenSuggestion(suggestion, started=self._clock(), started_at=started_at)
         self.open_suggestions.add(entry)
 
     def enqueue(self, suggestion: Suggestion, state: dict[str, Array]) -> None:
@@ -126,7 +126,7 @@ class Ledger:
             self._storage.add_suggestion(suggestion, state, None)
         self._unrecorded -= before
         self.next_id += 1
-        self.open_suggestions.add(Entry(suggestion, waiting=True, permanent=True))
+        self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, permanent=True))
 
     def add_from_elsewhere(self, trial: Trial, state: dict[str, Array]) -> Trial:
         """Record a trial that was measured elsewhere: its suggestion is new, and it takes no time."""
@@ -135,7 +135,7 @@ class Ledger:
         self.next_id += 1
         return self._append(replace(trial, elapsed=self.history.elapsed))
 
-    def start(self, entry: Entry, at: float | None) -> None:
+    def start(self, entry: OpenSuggestion, at: float | None) -> None:
         """The evaluation has started: now, or at a time in seconds since the epoch."""
         now = time.time()
         started_at = now if at is None else at
@@ -145,7 +145,7 @@ class Ledger:
         entry.started, entry.started_at = started, started_at
         entry.waiting, entry.undo = False, None
 
-    def cancel(self, entry: Entry) -> dict[str, Array] | None:
+    def cancel(self, entry: OpenSuggestion) -> dict[str, Array] | None:
         """Take back the last suggestion; a permanent one waits for the next ``ask`` instead.
 
         Returns:
@@ -178,7 +178,7 @@ class Ledger:
         again = with_new_id(suggestion, self.next_id)
         with self.timed_overhead():
             self._storage.add_suggestion(again, state, time.time())
-        self.open_suggestions.add(Entry(again))
+        self.open_suggestions.add(OpenSuggestion(again))
         self.next_id += 1
         return again
 
@@ -226,7 +226,7 @@ class Ledger:
             elif isinstance(event, Started):
                 self._storage.add_start(event.id, event.at)
 
-    def add_report(self, entry: Entry, value: float, loss: float, cost: float) -> Report | None:
+    def add_report(self, entry: OpenSuggestion, value: float, loss: float, cost: float) -> Report | None:
         """Keep what a training reports on the way; may be called from any thread.
 
         A value that was reported before, or is below the range of the fidelity, is left out.
@@ -244,11 +244,11 @@ class Ledger:
             self._storage.add_report(entry.suggestion.id, report)
         return report
 
-    def trial_of(self, entry: Entry, ended: Ended) -> Trial:
+    def trial_of(self, entry: OpenSuggestion, ended: Ended) -> Trial:
         """The trial of a worker's outcome that is complete or failed, with all its reports."""
         for reported in ended.reports:
             self.add_report(entry, reported.value, reported.loss, reported.cost)
-        return trial_of(entry.suggestion, ended, entry.reports)
+        return _ended_trial(entry.suggestion, ended, entry.reports)
 
     def note_incumbent(self, incumbent: Incumbent) -> None:
         """Add the incumbent to the trajectory if a trial has ended since the last one."""
@@ -266,7 +266,7 @@ class Ledger:
         self._storage.close()
 
 
-def trial_of(suggestion: Suggestion, ended: Ended, reports: tuple[Report, ...] = ()) -> Trial:
+def _ended_trial(suggestion: Suggestion, ended: Ended, reports: tuple[Report, ...] = ()) -> Trial:
     """The trial of a worker's outcome that is complete or failed."""
     failed = ended.status != "complete"
     return Trial(

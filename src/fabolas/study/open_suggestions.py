@@ -12,13 +12,12 @@ from fabolas.execution import MIN_COST_SECONDS
 from fabolas.reports import Report
 from fabolas.trials import Suggestion, Trial, as_cost
 
-_READMITTED = (
-    "readmitted:"  # origin of a suggestion that is told after it was abandoned, followed by its first id
-)
+# Origin of a suggestion that is told after it was abandoned, followed by its first id.
+_READMITTED = "readmitted:"
 
 
 @dataclass
-class Entry:
+class OpenSuggestion:
     """A suggestion that has not ended. It waits, is handed out, is started, and its outcome is reported.
 
     Attributes:
@@ -65,7 +64,7 @@ class OpenSuggestions:
     """
 
     def __init__(self) -> None:
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, OpenSuggestion] = {}
 
     @property
     def handed_out(self) -> tuple[Suggestion, ...]:
@@ -101,11 +100,11 @@ class OpenSuggestions:
         """Seconds that it took to decide those that were handed out."""
         return sum(suggestion.overhead for suggestion in self.handed_out)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: OpenSuggestion) -> None:
         """Add a suggestion."""
         self._entries[entry.suggestion.id] = entry
 
-    def get(self, suggestion_id: int) -> Entry | None:
+    def get(self, suggestion_id: int) -> OpenSuggestion | None:
         """The suggestion of this id, None if it is not here; may be called from any thread."""
         return self._entries.get(suggestion_id)
 
@@ -113,7 +112,7 @@ class OpenSuggestions:
         """Forget a suggestion because it has ended or was cancelled."""
         self._entries.pop(suggestion_id, None)
 
-    def hand_out_waiting(self) -> Entry | None:
+    def hand_out_waiting(self) -> OpenSuggestion | None:
         """The waiting suggestion of lowest id, which is then queued; None if none waits."""
         waiting = [suggestion_id for suggestion_id, entry in self._entries.items() if entry.waiting]
         if not waiting:
@@ -128,7 +127,9 @@ class OpenSuggestions:
         later = [entry.waiting for other, entry in self._entries.items() if other > suggestion_id]
         return bool(later) and all(later)
 
-    def find(self, given: Suggestion | int, ended: Sequence[Trial], or_abandoned: bool = False) -> Entry:
+    def find(
+        self, given: Suggestion | int, ended: Sequence[Trial], or_abandoned: bool = False
+    ) -> OpenSuggestion:
         """The suggestion that is given itself or by its id.
 
         Args:
@@ -145,7 +146,7 @@ class OpenSuggestions:
         trial = next((t for t in ended if t.id == suggestion_id), None) if entry is None else None
         if trial is not None:
             if or_abandoned and trial.status == "abandoned" and not _was_readmitted(suggestion_id, ended):
-                return Entry(trial.suggestion)
+                return OpenSuggestion(trial.suggestion)
             how = f"loss {trial.loss}" if trial.error is None else safe_text(error_summary(trial.error))
             raise ValueError(
                 f"suggestion {suggestion_id} has already ended ({trial.status}: {how}); tell each one once"

@@ -11,7 +11,7 @@ from fabolas.execution import Ended, News
 from fabolas.space import Space
 from fabolas.strategies import Prediction, Strategy
 from fabolas.study.ledger import Ledger
-from fabolas.study.open_suggestions import Entry
+from fabolas.study.open_suggestions import OpenSuggestion
 from fabolas.study.view import StudyView
 from fabolas.trials import ADDED, Incumbent, Outcome, Suggestion, Trial, as_cost, as_info
 
@@ -331,7 +331,7 @@ class RecordingStudy(StudyView):
     ) -> None:
         self.close()
 
-    def _find(self, suggestion: Suggestion | int, or_abandoned: bool = False) -> Entry:
+    def _find(self, suggestion: Suggestion | int, or_abandoned: bool = False) -> OpenSuggestion:
         self._check_open()
         return self._ledger.open_suggestions.find(suggestion, self.trials, or_abandoned)
 
