@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DEMO_DATA = "fabolas/demo/mnist.npz"
-MAX_CODE_BYTES = 480_000  # of the wheel, without the data of the demo
+MAX_CODE_BYTES = 480_000  # of the wheel, without the data of the demo (docs/decisions/wheel.md)
 
 
 @pytest.fixture(scope="module")
