@@ -18,8 +18,8 @@ from fabolas.plots.over_sizes import spread
 from fabolas.plots.time import PURPOSES
 from fabolas.strategies import make
 from fabolas.study.view import RecordCopy
-from tests.helpers.views import View
-from tests.plots.cases import SIZE, SVM, case
+from tests.helpers.views import View, view_of
+from tests.plots.cases import SIZE, SVM, bowl, case
 
 
 def compute(name, study, **options):
@@ -405,6 +405,19 @@ def test_the_label_of_the_last_answer_has_room_beside_the_history():
     )
     assert label.text == "0.00605"
     assert drawing_of(long).right >= label.shift[0] + 8.5 * len(label.text)  # bold digits of 13 pixels
+
+
+def test_contours_of_an_error_rate_have_no_loss_above_one():
+    def rate(config, fidelity):
+        return min(0.9, 20.0 * bowl(config, fidelity) ** 2)
+
+    study = view_of(Space(SVM, SIZE), 30, rate, fitted=True)
+    model = model_of(study)
+    points = model.at_target(np.random.default_rng(0).random((500, 2)))
+    surrogate = model.fitted.surrogate
+    assert surrogate.transform.inverse(surrogate.loss.mean_of(points).mean(axis=0)).max() > 1.0
+    assert model.median_losses(points).max() == 1.0
+    assert max(pair.loss.max() for pair in compute("contours", study).pairs) <= 1.0
 
 
 def test_what_is_left_out_is_said_in_a_sentence():

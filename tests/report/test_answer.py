@@ -144,8 +144,10 @@ def test_only_a_live_page_says_that_a_study_does_not_run(tmp_path: Path) -> None
         page = overview(fabolas.load(tmp_path / "run.db"), 0.0)
         assert "running when this report was made" in sections(page, live=False)["head"]
         assert ">running<" in sections(page, live=True)["head"]
+        assert "The search has taken " in sections(page, live=True)["answer"]
     page = overview(fabolas.load(tmp_path / "run.db"), 0.0)
     assert "running" not in sections(page, live=False)["head"]
+    assert "The search took " in sections(page, live=False)["answer"]
     assert "not running" in sections(page, live=True)["head"]
 
 

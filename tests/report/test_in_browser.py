@@ -161,7 +161,7 @@ def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, rep
     keys += [(f"{name}{i}", "number") for i in range(3)]
     table = {
         "columns": [{"key": key, "title": key, "kind": kind} for key, kind in keys],
-        "rows": [[i, "complete", 0.04008, 0.0000709, 0.1, 0.2, 0.3] for i in range(1030)],
+        "rows": [[i, "complete", 0.04008, 0.0000709, 0.0001, 1184.2, 0.0002642] for i in range(1030)],
     }
     fill = (
         "const place = document.getElementById('trials-table');"
@@ -173,7 +173,7 @@ def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, rep
         assert browser.run(right) <= width
         assert browser.text("#trials-table .print-only") == "1,005 more trials are not printed."
         assert browser.texts("#trials-table tbody tr:first-child td") == [
-            "#0", "complete", "0.04008", "70.9 µs", "0.1", "0.2", "0.3",
+            "#0", "complete", "0.04008", "70.9 µs", "1e-4", "1,184", "2.642e-4",
         ]  # fmt: skip
         table["rows"] = table["rows"][:1]
         browser.run(fill, json.dumps(table))

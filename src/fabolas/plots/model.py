@@ -92,10 +92,15 @@ class Model:
         mean, variance = self.fitted.surrogate.predict_loss(points)
         return self.losses(mean, variance + self.fitted.surrogate.discrepancy_variance(points))
 
+    @cached_property
+    def _possible(self) -> tuple[float, float]:
+        """The range of losses that are possible, times `sign`."""
+        return possible_losses(self.sign * self.history.losses[self.history.complete])
+
     def losses(self, mean: Array, variance: Array) -> Interval:
         """Intervals of losses from moments (m,) of standardised ones."""
         std, transform = np.sqrt(variance), self.fitted.surrogate.transform
-        limits = possible_losses(self.sign * self.history.losses[self.history.complete])
+        limits = self._possible
 
         def at(deviations: float) -> Array:
             losses = transform.inverse(mean + self.sign * deviations * std)
@@ -113,7 +118,7 @@ class Model:
     def median_losses(self, points: Array) -> Array:
         """The medians (m,) alone, which are faster."""
         mean = self.fitted.surrogate.loss.mean_of(points).mean(axis=0)
-        return self.sign * self.fitted.surrogate.transform.inverse(mean)
+        return self.sign * np.clip(self.fitted.surrogate.transform.inverse(mean), *self._possible)
 
     @default_error_state()
     def means_by_sample(self, points: Array) -> Array:

@@ -214,9 +214,10 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
         return
     from matplotlib.colors import ListedColormap, to_rgb
 
-    shades = [
-        (*to_rgb(colour(layer.colour, theme)), 0.45 * (i + 1) / len(levels)) for i in range(len(levels))
-    ]
+    # Mixed with the paper instead of transparent: where transparent areas meet, a line would be seen.
+    ink, paper = (np.array(to_rgb(colour(role, theme))) for role in (layer.colour, "paper"))
+    shares = 0.45 * np.arange(1, len(levels) + 1) / len(levels)
+    shades = [tuple(share * ink + (1.0 - share) * paper) for share in shares]
     axes.contourf(layer.x, layer.y, layer.z, levels, cmap=ListedColormap(shades), extend="max", zorder=order)
 
 

@@ -124,9 +124,9 @@ class Answer:
         there = "there" if self.target else ""
         return f"It was evaluated {there} {times}, with the {last}{self.what} {shown}.".replace("  ", " ")
 
-    def cost(self) -> str:
-        """Say in a sentence what the search cost."""
-        took = f"The search took {duration(self.elapsed)}"
+    def cost(self, *, running: bool = False) -> str:
+        """Say in a sentence what the search cost, or has cost so far."""
+        took = f"The search {'has taken' if running else 'took'} {duration(self.elapsed)}"
         overhead = f"{percent(self.overhead_share)} of it for choosing trials"
         if self.full_training is None or self.full_trainings is None:
             return f"{took}, {overhead}."

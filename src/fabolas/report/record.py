@@ -8,7 +8,8 @@ from typing import Any
 
 from fabolas import __version__
 from fabolas.plain_values import safe_repr
-from fabolas.plots.ticks import number, seconds
+from fabolas.plots.ticks import number
+from fabolas.report.answer import duration
 from fabolas.report.readable import ReportableStudy, file_of
 from fabolas.storage.reader import StudyFile
 
@@ -107,7 +108,7 @@ def _facts(study: ReportableStudy, file: StudyFile | None) -> list[tuple[str, st
 def _budget(file: StudyFile) -> str:
     assert file.run_budget is not None
     budget = file.run_budget.budget
-    limits = [] if budget.seconds is None else [seconds(budget.seconds)]
+    limits = [] if budget.seconds is None else [duration(budget.seconds)]
     if budget.trials is not None:
         limits.append(f"{number(budget.trials)} trial{'' if budget.trials == 1 else 's'}")
     return " or ".join(limits)

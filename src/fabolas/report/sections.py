@@ -24,7 +24,7 @@ def sections(page: Overview, *, live: bool) -> dict[str, Markup]:
     """
     return {
         "head": _head(page, live=live),
-        "answer": _answer(page.answer),
+        "answer": _answer(page.answer, running=page.state.running),
         "numbers": _numbers(page),
         "run": _run(page.state),
         "record": _record(page.record),
@@ -62,7 +62,7 @@ def _head(page: Overview, *, live: bool) -> Markup:
     return join(title, tag("span", "not running", class_="chip")) if live else title
 
 
-def _answer(answer: Answer) -> Markup:
+def _answer(answer: Answer, *, running: bool) -> Markup:
     if answer.incumbent is None:
         failure = answer.last_failure
         details = (
@@ -79,7 +79,8 @@ def _answer(answer: Answer) -> Markup:
         sentence = tag("p", answer.too_early(), class_="lead")
     else:
         sentence = _prediction(answer)
-    said = tag("div", sentence, tag("p", answer.verification()), tag("p", answer.cost()), class_="said")
+    cost = tag("p", answer.cost(running=running))
+    said = tag("div", sentence, tag("p", answer.verification()), cost, class_="said")
     return join(said, _configuration(answer))
 
 

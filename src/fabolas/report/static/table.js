@@ -25,7 +25,9 @@ const fabolasTable = (() => {
     }
     if (typeof value === "number") {
       if (Number.isInteger(value)) return value.toLocaleString("en-US");
-      return Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(4)));
+      const rounded = Number(value.toPrecision(4));
+      const large = Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3;
+      return large ? rounded.toExponential() : rounded.toLocaleString("en-US", { maximumSignificantDigits: 4 });
     }
     if (typeof value === "boolean") return value ? "True" : "False";
     return typeof value === "object" ? JSON.stringify(value) : String(value);
