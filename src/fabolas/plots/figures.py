@@ -91,8 +91,8 @@ FIGURES: Mapping[str, Figure] = MappingProxyType(
         "curves": Figure(
             "Learning curves",
             "Each grey point is a trial (a triangle at the edge: one outside the picture); each line is the curve that "
-            "the model predicts for one configuration, up to all the data on the right, with bands that hold 50 % "
-            "and 95 % of the probability.",
+            "the model predicts for one configuration, up to all the data on the right; its band holds 50 % of the "
+            "probability, the pale one of the answer 95 %.",
             curves.compute,
             _draw,
         ),

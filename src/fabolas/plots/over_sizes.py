@@ -223,7 +223,7 @@ def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
 
 
 def draw_curve(curve: Curve, i: int, limits: tuple[float, float], unit: Sequence[str]) -> list[Layer]:
-    """A line with its bands; hovering shows the prediction and the configuration.
+    """A line with its bands of 50 % and, for the answer, of 95 %; hovering shows prediction and configuration.
 
     Args:
         curve: The curve.
@@ -235,9 +235,8 @@ def draw_curve(curve: Curve, i: int, limits: tuple[float, float], unit: Sequence
     low, high, inner_low, inner_high = (
         np.clip(each, *limits) for each in (of.low, of.high, of.inner_low, of.inner_high)
     )
-    layers: list[Layer] = [Band(curve.sizes, low, high, colour, 0.16 if i == 0 else 0.06)]
-    if i == 0:
-        layers.append(Band(curve.sizes, inner_low, inner_high, colour, 0.25))
+    layers: list[Layer] = [Band(curve.sizes, low, high, colour, 0.16)] if i == 0 else []
+    layers.append(Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1))
     hover = tuple(
         (f"Predicted, {curve.name}", text, f"at {number(size)}", *curve.texts)
         for text, size in zip(unit, curve.sizes.tolist(), strict=True)
