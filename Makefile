@@ -58,7 +58,7 @@ test: $(STAMP) browser
 	@$(MAKE) --no-print-directory -j 2 $(SYNC) types docs lint layers
 	$(call run_tests,$(TESTS))
 
-test-fast: $(STAMP) browser
+test-fast: $(STAMP)
 	$(call run_tests,-m "not slow" $(TESTS))
 
 # The tests of the report and of the live page need Chromium. Where it cannot be installed, they are skipped; with CI=true

@@ -29,6 +29,13 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in a browser are slow: already its start is."""
+    for item in items:
+        if "chromium_session" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def usual_interrupts() -> Iterator[None]:
     """Ctrl-C as in a terminal: where tests run in the background it is ignored."""

@@ -414,6 +414,7 @@ def replayed(result: Result, strategy: str) -> list[bytes]:
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["random", "fabolas", "hyperband"])
 def test_a_run_killed_again_and_again_suggests_what_an_uninterrupted_one_does(
     strategy: str, tmp_path: Path

@@ -39,6 +39,7 @@ def test_two_processes_find_what_one_does() -> None:
     assert result.best_config == alone.best_config
 
 
+@pytest.mark.slow
 def test_data_reach_the_objective_by_name_wherever_it_runs() -> None:
     def objective(config: dict[str, Any], size: int, data: list[float]) -> float:
         return data[0] * config["x"]
@@ -79,6 +80,7 @@ def test_a_trial_that_hangs_or_dies_is_a_failure_and_the_run_goes_on() -> None:
     assert len({trial.status for trial in result.trials}) == 2
 
 
+@pytest.mark.slow
 def test_failures_in_a_row_are_counted_in_the_order_of_ending() -> None:
     def broken(config: dict[str, Any], size: int) -> float:
         raise OSError("disk full")
@@ -87,6 +89,7 @@ def test_failures_in_a_row_are_counted_in_the_order_of_ending() -> None:
         minimize(broken, max_trials=100, max_failures=3, workers=2)
 
 
+@pytest.mark.slow
 def test_a_broken_executor_ends_the_run_with_what_was_found() -> None:
     executor = ThreadPoolExecutor(2)
 
@@ -314,6 +317,7 @@ def outcomes(tmp_path: Path) -> list[tuple[str, float | None, float]]:
     return rows
 
 
+@pytest.mark.slow
 def test_ctrl_c_once_waits_for_the_running_trials(tmp_path: Path) -> None:
     process = begin(tmp_path, "short")
     process.send_signal(signal.SIGINT)
@@ -495,6 +499,7 @@ def test_worker_processes_are_killed_after_the_grace_period(tmp_path: Path) -> N
         wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists())  # type: ignore[misc]
 
 
+@pytest.mark.slow
 def test_a_trial_that_ends_within_the_grace_period_is_kept() -> None:
     def slow(config: dict[str, Any], size: int) -> float:
         time.sleep(1.0)

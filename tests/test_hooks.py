@@ -98,6 +98,7 @@ def test_target_loss_ends_the_run_with_the_first_trial_at_the_target_that_reache
     assert result.stopped == "a trial at the target has the loss 0.5, and target_loss is 0.5"
 
 
+@pytest.mark.slow
 def test_a_low_loss_below_the_target_does_not_count_as_reaching_target_loss() -> None:
     def objective(config: dict[str, Any], size: int) -> Outcome:
         return Outcome(0.0 if size < 1000 else 1.0, cost=size / 1000)

@@ -1,6 +1,7 @@
 """The priors of both GPs: what they extrapolate, and the noise of subsets."""
 
 import numpy as np
+import pytest
 
 from fabolas.gp.regression import NOISE_FLOOR
 from fabolas.surrogate import Data, fit
@@ -22,6 +23,7 @@ def test_a_quadratic_cost_is_extrapolated_within_its_limit() -> None:
     assert ((median > 0.2) & (median < 5.0)).all()
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_subset_is_that_of_a_mean_over_rows_drawn_without_replacement() -> None:
     rng = np.random.default_rng(0)
     rows, sizes = rng.normal(size=256), np.array([4, 16, 64, 128])

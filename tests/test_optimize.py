@@ -186,6 +186,7 @@ def test_candidates_change_a_category_though_no_neighbour_leads_there():
     assert found.point[1] == pytest.approx(0.6, abs=0.02)
 
 
+@pytest.mark.slow
 def test_importing_it_does_not_import_the_slow_libraries():
     code = "import sys, fabolas.optimize; print({'cmaes', 'scipy.stats'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -65,6 +65,7 @@ def test_class_counts_of_balanced_classes_differ_by_at_most_one():
         assert np.ptp(np.bincount(y[order[size]], minlength=10)) <= 1
 
 
+@pytest.mark.slow
 @given(case=grouped_targets(), seed=st.integers(0, 5), stratify=st.booleans())
 def test_groups_are_complete_nested_and_contain_every_class(case, seed, stratify):
     y, groups = case
@@ -187,6 +188,7 @@ def test_a_second_subset_of_a_large_array_is_a_slice():
     assert time.thread_time() - start < 0.2
 
 
+@pytest.mark.slow
 def test_the_order_of_a_deleted_array_is_removed_from_the_cache():
     y = np.repeat([0, 1], 50)
     subset(y, 20, seed=77)
@@ -235,6 +237,7 @@ def fewest(y, groups, n_classes):
     return min(len(rows) for rows in together if len(np.unique(y[rows])) == n_classes)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(case=grouped_targets(max_group=7), seed=st.integers(0, 5))
 def test_the_smallest_size_with_groups_is_the_smallest_possible(case, seed):

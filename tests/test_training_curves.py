@@ -104,6 +104,7 @@ def test_deleted_checkpoints_are_a_message_and_not_a_failure(tmp_path: Path) -> 
     assert all(trial.cost == 10.0 * trial.fidelity["epochs"] for trial in restarted)
 
 
+@pytest.mark.slow
 def test_an_objective_that_cannot_report_runs_with_a_warning(tmp_path: Path) -> None:
     def silent(config: dict[str, Any], epochs: int) -> fabolas.Outcome:
         return fabolas.Outcome(config["x"] + 1 / epochs, cost=10.0 * epochs)

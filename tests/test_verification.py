@@ -209,6 +209,7 @@ def minimized(objective: Any = sized, **settings: Any) -> Result:
     return fabolas.minimize(objective, *SPACE, **(usual | settings))
 
 
+@pytest.mark.slow
 def test_minimize_verifies_its_answer_unless_told_otherwise() -> None:
     assert minimized(time_budget=25.0).verified
     unverified = minimized(time_budget=12.0, verify=False)
@@ -230,6 +231,7 @@ def test_every_strategy_runs_with_verification(strategy: str) -> None:
     assert result.verified
 
 
+@pytest.mark.slow
 def test_a_result_that_could_not_be_verified_says_why() -> None:
     def slow(config: dict[str, Any], size: int) -> Outcome:
         return Outcome(honest(config["x"], size), cost=1000.0 * size / FULL)
@@ -242,6 +244,7 @@ def test_a_result_that_could_not_be_verified_says_why() -> None:
     assert sum(trial.cost for trial in result.trials) < 110.0
 
 
+@pytest.mark.slow
 def test_an_answer_whose_evaluations_at_the_target_failed_says_so() -> None:
     def picky(config: dict[str, Any], size: int) -> Outcome:
         if size == FULL:
@@ -271,6 +274,7 @@ def test_workers_and_executors_verify_too() -> None:
     assert threads.verified
 
 
+@pytest.mark.slow
 def test_the_last_trials_of_several_workers_are_different_configurations_at_the_target() -> None:
     trials, finalists = 12, 3
     arrived = threading.Barrier(finalists, timeout=PATIENCE)
@@ -309,6 +313,7 @@ def test_the_answer_in_the_file_is_that_of_the_run(tmp_path: Path) -> None:
     assert fabolas.load(path).incumbent() == result.incumbent()
 
 
+@pytest.mark.slow
 def test_a_file_may_be_continued_with_and_without_verification(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     minimized(max_trials=5, storage=path, verify=False)

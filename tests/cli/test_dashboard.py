@@ -29,6 +29,7 @@ def objective(config):
 """
 
 
+@pytest.mark.slow
 def test_a_run_with_a_dashboard_can_be_watched_while_it_lasts(
     command: Fabolas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def address(folder: Path) -> Iterator[str]:
             assert server.wait(20) in (0, -15)
 
 
+@pytest.mark.slow
 def test_a_running_study_is_followed_without_a_reload(browser: Browser, address: str, folder: Path) -> None:
     with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=folder / "running.db") as study:
         study.tell(study.ask(), 0.5, cost=1.0)
@@ -73,6 +74,7 @@ def test_what_the_user_has_filtered_and_opened_survives_an_update(
         assert browser.texts("tr.detail pre") == ["first reason"]
 
 
+@pytest.mark.slow
 def test_a_directory_compares_its_studies(browser: Browser, address: str, tmp_path: Path) -> None:
     for size in (DESKTOP, PHONE):
         browser.show_as(size)
@@ -88,6 +90,7 @@ def test_a_directory_compares_its_studies(browser: Browser, address: str, tmp_pa
     assert {"first.db", "second.db"} <= set(names)
 
 
+@pytest.mark.slow
 def test_markup_of_the_user_is_shown_as_text(browser: Browser, address: str) -> None:
     browser.open(address)
     assert "hostile<b>.db" in browser.text("#studies")

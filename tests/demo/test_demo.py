@@ -169,6 +169,7 @@ def test_a_search_too_short_for_a_prediction_says_so():
     assert "±" not in capture.get()
 
 
+@pytest.mark.slow
 def test_the_whole_demo_runs_from_the_command_line(few, monkeypatch, capsys):
     monkeypatch.setattr(data, "digits", lambda: few)
     assert command.main(["--time-budget", "2s"]) == 0

@@ -33,6 +33,7 @@ def test_in_this_process(tmp_path: Path) -> None:
     assert [trial.info["left"] for trial in result.trials] == [None] * 3
 
 
+@pytest.mark.slow
 def test_in_worker_processes_each_of_two_workers_has_its_number(tmp_path: Path) -> None:
     result = minimize(curious, max_trials=6, workers=2, storage=tmp_path / "run.db")
     checked(result, tmp_path / "run.db-trials", 2)

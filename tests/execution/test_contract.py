@@ -76,6 +76,7 @@ def moody(config: dict[str, Any], size: int) -> Any:
     raise AssertionError(config)
 
 
+@pytest.mark.slow
 def test_losses_infos_and_costs_come_back_and_the_cost_is_the_time_inside_the_objective(
     open_backend: Open,
 ) -> None:

@@ -128,6 +128,7 @@ def test_all_trials_of_a_broken_pool_are_abandoned_and_the_pool_can_run_no_other
         backend.close()
 
 
+@pytest.mark.slow
 def test_an_executor_that_was_shut_down_can_run_no_trial() -> None:
     with executor_of("threads") as executor:
         assert executor is not None
@@ -260,6 +261,7 @@ def talkative(config: dict[str, Any], size: int) -> float:
     return 0.5
 
 
+@pytest.mark.slow
 def test_the_output_of_workers_goes_to_the_present_streams_of_this_process(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -298,6 +300,7 @@ class Endless:
         return {"not": "empty"}
 
 
+@pytest.mark.slow
 def test_data_that_never_finish_loading_fail_the_trial_if_trials_have_a_timeout() -> None:
     payload = pickle_objective(lambda config, size, data: 0.5, Endless())
     backend = Pool([ProcessWorker(payload, load_timeout=1.0)])

@@ -132,6 +132,7 @@ def test_a_trial_in_a_thread_that_exceeds_its_timeout_fails_and_one_in_the_queue
     assert sorted(one.status for one in ended.values()) == ["abandoned", "failed"]
 
 
+@pytest.mark.slow
 def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run() -> None:
     class Flaky(ThreadPoolExecutor):
         failures = 1
@@ -192,6 +193,7 @@ class Endless:
         time.sleep(1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["abandon", "close"])
 def test_data_that_never_finish_loading_can_be_abandoned_without_a_timeout(how: str) -> None:
     backend = backend_for(lambda config, size, data: 0.5, Endless(), workers=2)

@@ -24,6 +24,7 @@ def recorded(path: Path) -> set[tuple[str, float | None]]:
     }
 
 
+@pytest.mark.slow
 def test_damaged_bytes_are_one_sentence(sound: bytes, tmp_path: Path) -> None:
     rng, path = random.Random(0), tmp_path / "study.db"
     outcomes = set()

@@ -24,6 +24,7 @@ def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
     assert sorted(trial.id for trial in read(case.study).trials) == list(range(KINDS[kind].trials))
 
 
+@pytest.mark.slow
 def test_of_processes_that_start_on_one_file_at_once_one_runs_and_the_others_are_refused(
     tmp_path: Path,
 ) -> None:

@@ -85,6 +85,7 @@ def test_an_objective_that_never_asks_for_the_fidelity_is_at_the_target(sampler:
     assert sampler.incumbent(study).verified
 
 
+@pytest.mark.slow
 def test_the_cost_is_the_time_of_the_objective_and_not_that_of_the_sampler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,6 +208,7 @@ def test_parallel_trials_are_different_and_see_each_other_as_pending(sampler: An
     assert len({t.params["C"] for t in trials}) == 4
 
 
+@pytest.mark.slow
 def test_n_jobs_runs_the_sampler_in_threads(sampler: Any, objective: Any) -> None:
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=24, n_jobs=4)

@@ -34,6 +34,7 @@ def drawn(study: Any, name: str, theme: Any = "light") -> dict[str, Any]:
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_figure_is_drawn_or_says_why_not(name):
     sentences = {}

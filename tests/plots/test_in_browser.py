@@ -67,6 +67,7 @@ def hover(browser: Browser, figure: str, start: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_all_are_drawn_without_eval_and_without_images(browser: Browser, hostile: Path) -> None:
     browser.open(hostile)
     drawn: dict[str, Any] = browser.run(

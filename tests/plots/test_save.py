@@ -13,6 +13,7 @@ from tests.plots.cases import case
 IMAGES = [name for name in FIGURES if name != "trials"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", IMAGES)
 def test_every_figure_can_be_saved(figure, tmp_path):
     record = FIGURES[figure].compute(case("hostile names"))

@@ -39,6 +39,7 @@ def overflow(browser: Browser) -> int:
     return wide
 
 
+@pytest.mark.slow
 def test_all_figures_are_drawn_and_the_console_is_silent(browser: Browser, report: Path) -> None:
     browser.open(report)
     drawn = browser.run(
@@ -51,6 +52,7 @@ def test_all_figures_are_drawn_and_the_console_is_silent(browser: Browser, repor
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
 
 
+@pytest.mark.slow
 def test_the_table_sorts_up_down_and_back(browser: Browser, report: Path) -> None:
     browser.open(report)
     study = fabolas.load(report.with_suffix(".db"))
@@ -72,6 +74,7 @@ def test_the_table_sorts_up_down_and_back(browser: Browser, report: Path) -> Non
     assert browser.texts(ids) == newest_first
 
 
+@pytest.mark.slow
 def test_the_table_filters_by_text_by_condition_and_by_status(browser: Browser, report: Path) -> None:
     browser.open(report)
     trials = fabolas.load(report.with_suffix(".db")).trials
@@ -92,6 +95,7 @@ def test_the_table_filters_by_text_by_condition_and_by_status(browser: Browser, 
     assert browser.text("#trials-table tbody") == "No trial matches the filter."
 
 
+@pytest.mark.slow
 def test_a_click_opens_the_traceback_of_a_failure(browser: Browser, report: Path) -> None:
     browser.open(report)
     failed = next(t for t in fabolas.load(report.with_suffix(".db")).trials if t.status == "failed")
@@ -148,6 +152,7 @@ def test_it_prints_light_and_complete(browser: Browser, report: Path) -> None:
     assert browser.run("return document.querySelector('#curves .plot').layout.font.color") == "#e8ebf0"
 
 
+@pytest.mark.slow
 def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, report: Path) -> None:
     browser.open(report)
     width = 700  # CSS pixels, about A4 without its margins
@@ -184,6 +189,7 @@ def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, rep
         browser.show_as(DESKTOP)
 
 
+@pytest.mark.slow
 def test_markup_of_the_user_is_shown_as_text(browser: Browser, folder: Path) -> None:
     path = write_hostile_study(folder / "hostile.db", n=14, strategy="fabolas")
     browser.open(write_report(fabolas.load(path), folder / "hostile.html"))

@@ -28,6 +28,7 @@ CLASSIFIER = FabolasSearchCV(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # the checks provoke warnings, and look at them
 @parametrize_with_checks(
     [REGRESSOR],

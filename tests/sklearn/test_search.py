@@ -143,6 +143,7 @@ class TestAnswer:
         check(found)
         assert found.study_.spent < PATIENCE
 
+    @pytest.mark.slow
     def test_a_fit_takes_as_long_as_it_may_with_the_refit(self) -> None:
         Sleeps.slept = 0.0
         check(Timed(Sleeps(), SPACE, time_budget=4.0, cv=3, random_state=0).fit(X, Y))
@@ -667,6 +668,7 @@ class TestEstimator:
     def test_a_search_is_an_estimator_for_cross_validation(self) -> None:
         assert cross_val_score(search(n_iter=3), X, Y, cv=2).mean() > 0.5
 
+    @pytest.mark.slow
     def test_folds_may_be_trained_in_parallel(self) -> None:
         def worker(estimator: Any, X: Any, y: Any) -> float:
             return float(os.getpid())

@@ -59,6 +59,7 @@ def passes_its_own_check(sample: Configuration) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(configuration_spaces(), st.integers(0, 2**32))
 def test_activity_and_legality_are_those_of_configspace(theirs: ConfigurationSpace, seed: int) -> None:
     space = Space(theirs, {"size": (10, 1000)})

@@ -359,6 +359,7 @@ def hold(path: Path, trials: int) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.slow
 def test_a_second_process_is_told_the_owner_and_a_killed_owner_leaves_a_free_and_complete_file(
     tmp_path: Path,
 ) -> None:
@@ -380,6 +381,7 @@ def test_a_second_process_is_told_the_owner_and_a_killed_owner_leaves_a_free_and
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_that_outlives_a_killed_process_does_not_keep_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "study.db"

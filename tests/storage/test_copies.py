@@ -43,6 +43,7 @@ def start(path: Path, trials: int) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.slow
 def test_the_file_alone_lacks_at_most_the_last_trial_during_a_run_and_after_a_kill(tmp_path: Path) -> None:
     path, during, after = (tmp_path / name for name in ("study.db", "during.db", "after.db"))
     with start(path, 8) as process:

@@ -73,6 +73,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_reports_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "killed.db"
     child = subprocess.run(

@@ -172,6 +172,7 @@ def test_its_state_is_arrays_and_restoring_it_restores_the_next_suggestion(name:
     np.testing.assert_array_equal(again, expected)
 
 
+@pytest.mark.slow
 def test_it_goes_on_when_everything_fails_and_when_several_are_pending(name: str, trials: int) -> None:
     space = spaces()["size"]
     with study(name, space) as s:

@@ -175,6 +175,7 @@ def test_the_cost_offset_is_a_share_of_all_that_was_spent_added_to_the_overhead(
             assert other.strategy._added_seconds(other.history) == 0.0
 
 
+@pytest.mark.slow
 def test_the_incumbent_is_not_the_lowest_number_seen_at_any_size() -> None:
     # Small subsets are optimistic here: the lowest loss of all is seen at the smallest size.
     with Study(SPACE, seed=1, overhead=0.01, effort=0.5) as study:

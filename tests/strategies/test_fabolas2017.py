@@ -93,6 +93,7 @@ def test_the_incumbent_has_the_lowest_predicted_mean_at_the_target() -> None:
     assert incumbent.config == study.trials[int(np.argmin(predicted))].config
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_effort")
 def test_it_comes_near_the_optimum_of_a_bowl() -> None:
     # As in the paper overhead is larger than a training. With a small one eq. 7 stays at the smallest size.

@@ -85,6 +85,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_what_was_enqueued_survives_a_killed_process(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     killed = subprocess.run(

@@ -590,6 +590,7 @@ def test_a_closed_study_and_its_models_can_be_pickled(tmp_path: Path) -> None:
         assert again.incumbent() == study.incumbent()
 
 
+@pytest.mark.slow
 def test_the_models_predict_loss_and_cost_of_any_point() -> None:
     study = Study(SPACE, FIDELITIES, seed=0, overhead=0.0)
     for n in range(25):
