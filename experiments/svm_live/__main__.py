@@ -1,8 +1,8 @@
 """Figure 3 of the paper: an SVM tuned live on MNIST, covertype or vehicle, without a grid.
 
-    python -m experiments.svm_live run --dataset mnist --data DIR --rows 8000 --time-budget 30 --seeds 3
-    python -m experiments.svm_live summary --dataset mnist --rows 8000 --time-budget 30 --seeds 3
-    python -m experiments.svm_live figures --dataset mnist --rows 8000 --time-budget 30 --seeds 3
+    python -m experiments.svm_live run --dataset mnist --data DIR --rows 5000 --time-budget 20 --seeds 3
+    python -m experiments.svm_live summary --dataset mnist --rows 5000 --time-budget 20 --seeds 3
+    python -m experiments.svm_live figures --dataset mnist --rows 5000 --time-budget 20 --seeds 3
 
 Validation and test rows are a fifth and two fifths of the training rows unless given, at most 10,000. Without options
 the scale is that of the paper: 50,000 training rows, ten seeds; a run then lasts a day. Finished runs are kept, so a
