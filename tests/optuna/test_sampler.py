@@ -190,7 +190,8 @@ def test_maximising_is_minimising_the_negative() -> None:
         incumbent = sampler.incumbent(study)
         chosen.append([(t.params, t.user_attrs["rows"]) for t in study.trials[:12]])
         assert loss_of(incumbent.config["C"], ROWS[1]) < 0.02
-        assert sign * incumbent.loss == pytest.approx(0.01, abs=0.015)  # the measured overhead moves it a little
+        # The measured overhead moves it a little.
+        assert sign * incumbent.loss == pytest.approx(0.01, abs=0.015)
     assert chosen[0] == chosen[1]
 
 
