@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--journal", type=Path, default=JOURNAL)
+    parser.add_argument("--figures", type=Path, default=FIGURES, help="where figures are written")
     given = parser.parse_args()
     if given.command == "screen":
         for found in problems.screen(given.yahpo):
@@ -61,10 +62,11 @@ def main() -> None:
     results = summary.complete(journal, names, given.tools, seeds, typical)
     if given.command == "summary":
         print(summary.markdown(results), summary.markdown(results, intervals=False), sep="\n\n")
-        print("\nRegret as a multiple of that of fabolas:\n\n" + summary.against(results))
+        if "fabolas" in given.tools:
+            print("\nRegret as a multiple of that of fabolas:\n\n" + summary.against(results))
         return
-    figures.overall(results, FIGURES / "peers.png")
-    figures.per_problem(results, FIGURES / "peers_problems.png")
+    figures.overall(results, given.figures / "peers.png")
+    figures.per_problem(results, given.figures / "peers_problems.png")
 
 
 if __name__ == "__main__":

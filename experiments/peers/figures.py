@@ -91,8 +91,10 @@ def per_problem(results: Results, path: Path) -> None:
         axis.set_ylim(bottom=0.8 * FLOOR)
     for axis in axes.flat[len(results.problems) :]:
         axis.axis("off")
-    figure.supxlabel("time in full trainings")
-    figure.supylabel("median regret")
+    for axis in axes[-1]:
+        axis.set_xlabel("time in full trainings")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("median regret")
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False, handlelength=2.6)
     figure.savefig(path, dpi=110)
