@@ -142,8 +142,9 @@ def table(arguments: argparse.Namespace) -> None:
                 *((np.array([run.regret_at(c) for run in runs]), "{:.4f}") for c in CHECKPOINTS),
             ]:
                 low, high = _interval(values, np.median, rng)
-                median = form.format(float(np.quantile(values, 0.5, method="higher")))
-                cells.append(f"{median} [{form.format(low)}, {form.format(high)}]")
+                median = float(np.quantile(values, 0.5, method="higher"))
+                shown = ["—" if np.isinf(v) else form.format(v) for v in (median, low, high)]
+                cells.append("—" if np.isinf(low) else f"{shown[0]} ({shown[1]}, {shown[2]})")
             print(f"| {task} | {variant} | {len(runs)} | " + " | ".join(cells) + " |")
 
 

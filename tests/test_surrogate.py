@@ -295,8 +295,8 @@ class TestOneStepAhead:
         assert again == pytest.approx(np.log(models.predict_cost(points)))
 
 
-def test_the_discrepancy_is_the_error_of_the_mean_under_a_truth_with_a_late_walk() -> None:
-    # Draw walks D(x, u), give them to the same posterior as data, and look at the error of its mean.
+def test_the_discrepancy_is_the_error_of_the_mean_under_a_truth_that_bends_late() -> None:
+    # Draw deviations D(x, u), give them to the same posterior as data, and look at the error of its mean.
     found, points, _, _ = data(12, largest=0.9)
     models = fitted(found)
     at = np.array([[0.3, 1.0], [0.8, 0.7], [0.5, 0.2]])
@@ -305,10 +305,10 @@ def test_the_discrepancy_is_the_error_of_the_mean_under_a_truth_with_a_late_walk
     rng, errors = np.random.default_rng(0), []
     for theta, L, V in zip(models.loss.theta, models.loss.L, models.loss.project(at).V, strict=True):
         over_x = between(models.prior.over_x(), everything, everything)(theta[None, :1])[0]
-        covariance = np.minimum(t[:, None], t[None]) * 0.5 * (1.0 + over_x)
-        walks = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
-        predicted = walks[:, :12] @ np.linalg.solve(L.T, V)
-        errors.append(np.mean((walks[:, 12:] - predicted) ** 2, axis=0))
+        covariance = np.outer(t, t) * 0.5 * (1.0 + over_x)
+        deviations = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
+        predicted = deviations[:, :12] @ np.linalg.solve(L.T, V)
+        errors.append(np.mean((deviations[:, 12:] - predicted) ** 2, axis=0))
     variance = max(1.0, (0.5 / models.transform.scale) ** 2)
     np.testing.assert_allclose(
         models.discrepancy_variance(at), variance * np.mean(errors, axis=0), rtol=0.03, atol=1e-4

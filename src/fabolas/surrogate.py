@@ -164,10 +164,10 @@ class Surrogate:
         """Variance (m,) of the error of `predict_loss` if curves bend near the target in a way unknown to the GP.
 
         Losses on small subsets cannot show it. The GP learns from them that curves follow its terms, and is then too
-        sure of the target. Let the truth have a further term D(x, u), a random walk in `late_time`, half of it shared
-        by all configurations. The mean at a point is a weighted sum of the observations, so its error has the further
-        part D(x, u) - sum_i w_i D(x_i, u_i), with this variance. It vanishes at points that were measured: after
-        measurements at the target little of it is left (docs/decisions/discrepancy.md).
+        sure of the target. Let the truth have a further term D(x, u) = t(u) g(x) with t = `late_time`, and half of g
+        shared by all configurations. The mean at a point is a weighted sum of the observations, so its error has the
+        further part D(x, u) - sum_i w_i D(x_i, u_i), with this variance. It vanishes at points that were measured:
+        after measurements at the target little of it is left (docs/decisions/discrepancy.md).
         """
         columns, model = list(self.prior.columns.fidelities), self.loss
         variance = self.prior.spec.discrepancy_variance
@@ -179,12 +179,11 @@ class Surrogate:
         over_x, lengths = self.prior.over_x(), model.theta[:, : len(self.prior.columns.n_choices)]
 
         def covariance(A: Array, B: Array) -> Array:
-            """v min(t(u), t(u')) (1 + k52(x, x')) / 2, summed over the fidelities: (K, a, b)."""
-            times = np.minimum(late_time(A[:, None, columns]), late_time(B[None, :, columns])).sum(axis=2)
-            shared = 0.5 * (1.0 + between(over_x, A, B)(lengths))
-            return np.asarray(variance * times * shared)
+            """v sum_j t(u_j) t(u_j') (1 + k52(x, x')) / 2 over the fidelities j: (K, a, b)."""
+            times = late_time(A[:, columns]) @ late_time(B[:, columns]).T
+            return np.asarray(variance * times * 0.5 * (1.0 + between(over_x, A, B)(lengths)))
 
-        own = variance * late_time(points[:, columns]).sum(axis=1)
+        own = variance * np.sum(late_time(points[:, columns]) ** 2, axis=1)
         across = np.einsum("knm,knm->km", weights, covariance(model.points, points))
         among = np.einsum("knm,knm->km", weights, covariance(model.points, model.points) @ weights)
         return np.asarray(np.maximum(own - 2.0 * across + among, 0.0).mean(axis=0))

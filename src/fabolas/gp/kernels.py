@@ -327,7 +327,7 @@ def cubic_time(u: Array) -> Array:
 
 
 def late_time(u: Array) -> Array:
-    """t(u) = u^6: nearly all of the random walk is near the target, so small sizes say nothing about it."""
+    """t(u) = u^6: nearly all of the change is near the target, so small sizes say nothing about it."""
     return u**6
 
 
