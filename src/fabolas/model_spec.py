@@ -80,8 +80,9 @@ class ModelSpec:
         shared_trend: whether all configurations share a trend over the sizes.
         noise_by_size: whether the noise may decrease towards the target.
         length_prior: number of hyperparameters d -> prior of each log length scale.
-        discrepancy_variance: of a deviation from the GP near the target that small sizes cannot show, in units of the
-            variance of the measured losses. It counts in stated intervals only, see `Surrogate.discrepancy_variance`.
+        discrepancy: standard deviation of what curves may do near the target and small sizes cannot show. In
+            log-losses, so 0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. It counts in
+            stated intervals only, see `Surrogate.discrepancy_variance`.
         nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.
@@ -100,7 +101,7 @@ class ModelSpec:
     shared_trend: bool = True
     noise_by_size: bool = True
     length_prior: Callable[[int], Prior] = scaled_length_prior
-    discrepancy_variance: float = 1.0
+    discrepancy: float = 0.5
     nugget_fraction: float = NUGGET_FRACTION
     cost_from_fidelity: bool = False
 

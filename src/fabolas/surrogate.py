@@ -23,9 +23,6 @@ from fabolas.transforms import FitTransform, TargetTransform
 MAX_MCMC_TRIALS = 250
 
 LIMIT_PROBABILITY = 0.975  # that a cost is at most `cost_limit`
-# The least standard deviation of the discrepancy, in log-losses: near the target, curves may fall by a factor of 1.6
-# below what small subsets show. Where all losses on small subsets are alike, their spread says nothing.
-MIN_LOG_DISCREPANCY = 0.5
 _MAX_LOG_SECONDS = 50.0  # a prediction above e^50 seconds only says "too long", but it must be finite
 
 
@@ -170,11 +167,10 @@ class Surrogate:
         after measurements at the target little of it is left (docs/decisions/discrepancy.md).
         """
         columns, model = list(self.prior.columns.fidelities), self.loss
-        variance = self.prior.spec.discrepancy_variance
-        if not columns or variance == 0.0:
+        spec = self.prior.spec
+        if not columns or spec.discrepancy == 0.0:
             return np.zeros(len(points))
-        if self.transform.logarithmic:
-            variance = max(variance, (MIN_LOG_DISCREPANCY / self.transform.scale) ** 2)
+        variance = (spec.discrepancy / (self.transform.scale if self.transform.logarithmic else 1.0)) ** 2
         weights = model.weights(model.project(points))  # (K, n, m)
         over_x, lengths = self.prior.over_x(), model.theta[:, : len(self.prior.columns.n_choices)]
 

@@ -49,7 +49,7 @@ MODEL = ModelSpec(
     cost_terms=(),
     noise_by_size=False,
     length_prior=uniform_length_prior,
-    discrepancy_variance=0.0,
+    discrepancy=0.0,
     nugget_fraction=0.0,
 )
 ACQUISITION = AcquisitionConfig(

@@ -67,7 +67,7 @@ class Mtbo(InformationPerCost):
             chol_logdiag_prior=Normal(-1.0, 1.0),
             loss_deviations=(),
             noise_by_size=False,
-            discrepancy_variance=0.0,
+            discrepancy=0.0,
         )
         domain = replace(
             full_domain(space),
