@@ -1,6 +1,7 @@
 # Every target sets up what it needs inside the checkout; only Python >= 3.11 with pip is assumed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-WORKERS ?= 2
+# Some tests wait for processes, clusters and a browser, so three workers keep two cores busy.
+WORKERS ?= 3
 TESTS ?=  # which tests; all by default
 BIN := .venv/bin
 STAMP := .venv/.stamp
