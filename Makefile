@@ -1,7 +1,6 @@
 # Every target sets up what it needs inside the checkout; only Python >= 3.11 with pip is assumed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Some tests wait for processes, clusters and a browser, so three workers keep two cores busy.
-WORKERS ?= 3
+WORKERS ?= 2
 TESTS ?=  # which tests; all by default
 BIN := .venv/bin
 STAMP := .venv/.stamp
