@@ -319,3 +319,11 @@ def test_a_file_may_be_continued_with_and_without_verification(tmp_path: Path) -
     minimized(max_trials=5, storage=path, verify=False)
     assert minimized(max_trials=15, storage=path).verified
     assert len(minimized(max_trials=16, storage=path, verify=False).trials) == 16
+
+
+def test_a_verifying_trial_records_the_predicted_cost_that_its_timeout_needs() -> None:
+    result, _ = run(Budget(seconds=60.0), policy=VerifyingPolicy())
+    verifying = [t for t in result.trials if t.suggestion.origin == "verification"]
+    assert verifying
+    for trial in verifying:
+        assert trial.suggestion.predicted_cost == pytest.approx(trial.cost, rel=2.0)

@@ -389,7 +389,8 @@ def ask_to_verify(
     study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
 ) -> Suggestion:
     """A suggestion that verifies a configuration: at the target, or at a fidelity on the way there."""
-    return study.ask_for(config, fidelity, queued=True, origin=VERIFICATION)
+    cost = _predicted_cost(study, config, fidelity).median
+    return study.ask_for(config, fidelity, queued=True, origin=VERIFICATION, predicted_cost=cost)
 
 
 def spendable(seconds: float, reserve: float) -> float | None:
@@ -425,7 +426,7 @@ def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, floa
 
 
 def _predicted_cost(
-    study: Study, config: dict[str, Any], fidelity: dict[str, float | int] | None = None
+    study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
 ) -> _Cost:
     prediction = study.predict(config, fidelity)
     return _Cost(float(prediction.cost[0]), float(prediction.cost_limit[0]))

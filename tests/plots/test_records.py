@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fabolas
-from fabolas import Float, History, Incumbent, Space, Suggestion, Trial
+from fabolas import Fidelity, Float, History, Incumbent, Space, Suggestion, Trial
 from fabolas.plots import FIGURES, CannotDraw
 from fabolas.plots.drawing import Label, Line, Points
 from fabolas.plots.figures import drawing_of
@@ -16,6 +16,7 @@ from fabolas.plots.layout import Grid, legend_names, legend_width, vertical_titl
 from fabolas.plots.model import model_of
 from fabolas.plots.over_sizes import spread
 from fabolas.plots.time import PURPOSES
+from fabolas.reports import Report
 from fabolas.strategies import make
 from fabolas.study.view import RecordCopy
 from tests.helpers.views import View, view_of
@@ -451,3 +452,43 @@ def test_slices_name_their_common_vertical_axis_once_in_a_row():
     plotly = FIGURES["slices"].draw(compute("slices", case("20 dimensions")))
     assert [plotly.layout[f"yaxis{n}"].title.text for n in ("", 2, 3, 4)] == [titles[0], "", "", titles[0]]
     assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss on all the data"
+
+
+class TestReports:
+    @staticmethod
+    def study():
+        space = Space(SVM, {"epochs": Fidelity(1, 16, reports=True)})
+        trials = []
+        for i, (epochs, rate) in enumerate([(4, 0.1), (16, 0.01)]):
+            point = space.encode({"C": 1.0, "gamma": rate}, {"epochs": epochs})
+            passed = [
+                Report(
+                    {"epochs": e}, space.encode({"C": 1.0, "gamma": rate}, {"epochs": e}), 1.0 / e, float(e)
+                )
+                for e in range(1, epochs, 2)
+            ]
+            suggestion = Suggestion(i, *space.decode(point), point, "information")
+            trials.append(
+                Trial(suggestion, "complete", 1.0 / epochs, float(epochs), elapsed=9.0, reports=tuple(passed))
+            )
+        record = RecordCopy(0, "minimize", History(tuple(trials)), 0.0, ())
+        return View(space, record, make("fabolas", space))
+
+    def test_a_training_is_a_path_through_its_reports_to_its_end(self):
+        record = compute("curves", self.study())
+        gaps = np.flatnonzero(np.isnan(record.paths.sizes))
+        first, second = (part[:-1] for part in np.split(record.paths.sizes, gaps + 1)[:2])
+        assert first.tolist() == [1, 3, 4]
+        assert second.tolist() == [1, 3, 5, 7, 9, 11, 13, 15, 16]
+        known = ~np.isnan(record.paths.sizes)
+        np.testing.assert_allclose(record.paths.losses[known], 1.0 / record.paths.sizes[known])
+        assert set(record.paths.curve) <= {-1, 0, 1}
+        assert "reported on the way" in record.note
+
+    def test_each_path_is_drawn_as_a_line(self):
+        (panel,) = drawing_of(compute("curves", self.study())).panels
+        paths = [layer for layer in panel.layers if isinstance(layer, Line) and np.isnan(layer.x).any()]
+        assert sum(int(np.isnan(layer.x).sum()) for layer in paths) == 2
+
+    def test_a_fidelity_without_reports_has_no_paths(self):
+        assert len(compute("curves", case("one fidelity")).paths.sizes) == 0

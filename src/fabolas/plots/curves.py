@@ -14,6 +14,7 @@ from fabolas.plots.model import Model, model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
     Curve,
+    Paths,
     SizeAxis,
     cloud_of,
     configurations_to_show,
@@ -24,6 +25,8 @@ from fabolas.plots.over_sizes import (
     draw_curve,
     draw_end_labels,
     draw_own_points,
+    draw_paths,
+    paths_of,
     size_axis_of,
 )
 from fabolas.plots.ticks import number, suits_log, value_axis
@@ -39,6 +42,7 @@ class CurvesRecord:
         axis: The fidelity.
         what: "loss" or "value".
         cloud: The trials.
+        paths: What trainings reported on the way.
         curves: The answer's curve first; empty without a model.
         note: What the curves assume, or why there are none, and what is left out.
     """
@@ -46,6 +50,7 @@ class CurvesRecord:
     axis: SizeAxis
     what: str
     cloud: Cloud
+    paths: Paths
     curves: tuple[Curve, ...]
     note: str
 
@@ -70,7 +75,11 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
     except CannotDraw as reason:
         assumed = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.losses, xs, what)
-    return CurvesRecord(axis, what, cloud, curves, " ".join(filter(None, [assumed, thinned])))
+    paths = paths_of(study, axis.name, xs)
+    reported = "Thin lines are what trainings reported on the way." if len(paths.sizes) else ""
+    return CurvesRecord(
+        axis, what, cloud, paths, curves, " ".join(filter(None, [assumed, reported, thinned]))
+    )
 
 
 def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tuple[Array, tuple[Curve, ...]]:
@@ -106,6 +115,7 @@ def drawing(record: CurvesRecord) -> Drawing:
     y = _loss_axis(record)
     layers: list[Layer] = [
         Rule(x=record.axis.target),
+        *draw_paths(record.paths, y.range or (-np.inf, np.inf)),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=y.log),
     ]
     for i, curve in reversed(list(enumerate(record.curves))):

@@ -17,6 +17,7 @@ from fabolas.plots.ticks import linear_axis, log_ticks, number
 COLOURS = ("answer", "second", "third", "fourth", "fifth")  # of the curves, the answer's first
 _WEAKEST_RIVAL = 0.5  # place in the ranking of all configurations, from 0 for the best to 1
 _N_SIZES = 56  # of each curve
+_N_PATHS = 200  # trainings whose reports are shown, at most
 _MIN_DISTANCES = (0.1, 1e-9)  # between configurations whose curves are shown, in the cube: if possible, ...
 
 
@@ -37,6 +38,21 @@ class Cloud:
     others_at_target: BoolArray
     curve: IntArray
     texts: tuple[Lines, ...]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What trainings reported on their way through a fidelity, one path after the other, with NaN between them.
+
+    Attributes:
+        sizes: (n,) Values of the fidelity.
+        losses: (n,)
+        curve: (n,) The curve whose configuration it has; -1 for none.
+    """
+
+    sizes: Array
+    losses: Array
+    curve: IntArray
 
 
 @dataclass(frozen=True)
@@ -111,6 +127,30 @@ def cloud_of(study: ReadableStudy, name: str, values: Array, xs: Array, what: st
         tuple(trial_lines(history.trials[i], what) for i in shown),
     )
     return cloud, thinned_note(len(shown), int(history.complete.sum()))
+
+
+def paths_of(study: ReadableStudy, name: str, xs: Array) -> Paths:
+    """The paths of the trainings that reported on their way through a fidelity; the last ones if there are many.
+
+    Args:
+        study: The study.
+        name: The fidelity.
+        xs: (c, d) The configurations of the curves.
+    """
+    sizes: list[float] = []
+    losses: list[float] = []
+    curve: list[int] = []
+    reporting = study.space.fidelities[name].reports
+    trained = [t for t in study.history.trials if t.reports and t.status == "complete"] if reporting else []
+    for trial in trained[-_N_PATHS:]:
+        passed = [(float(r.fidelity[name]), r.loss) for r in trial.reports]
+        if not trial.stopped and trial.loss is not None:
+            passed.append((float(trial.fidelity[name]), trial.loss))
+        same = np.flatnonzero((xs == trial.point[: study.space.dim]).all(axis=1))
+        sizes += [*(size for size, _ in passed), np.nan]
+        losses += [*(loss for _, loss in passed), np.nan]
+        curve += [int(same[0]) if len(same) else -1] * (len(passed) + 1)
+    return Paths(np.array(sizes), np.array(losses), np.array(curve, dtype=int))
 
 
 def curve_points(model: Model, name: str, xs: Array) -> tuple[Array, Array]:
@@ -195,6 +235,17 @@ def draw_cloud(cloud: Cloud, limits: tuple[float, float], *, log: bool) -> list[
             texts = tuple(cloud.texts[i] for i in chosen)
             at_edge = np.full(len(chosen), edge)
             layers.append(Points(cloud.sizes[chosen], at_edge, "faint", symbol, 8, 0.7, hover=texts))
+    return layers
+
+
+def draw_paths(paths: Paths, limits: tuple[float, float]) -> list[Layer]:
+    """A thin line for each training that reported on the way, in the colour of its configuration's curve."""
+    layers: list[Layer] = []
+    for i in np.unique(paths.curve).tolist():
+        chosen = paths.curve == i
+        losses = np.clip(paths.losses[chosen], *limits)
+        style = ("faint", 1.0, 0.35) if i < 0 else (COLOURS[i], 1.2, 0.8)
+        layers.append(Line(paths.sizes[chosen], losses, style[0], style[1], alpha=style[2]))
     return layers
 
 

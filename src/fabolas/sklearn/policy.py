@@ -150,7 +150,10 @@ class SearchPolicy:
                 self._candidates.random_configuration(self._max_size), queued=True, origin=_RANDOM
             )
         size = self._max_size if verify and not incumbent.verified else self._candidates.min_size
-        return ask_to_verify(study, incumbent.config, self._candidates.fidelity(size))
+        fidelity = self._candidates.fidelity(size)
+        if not verify:
+            return study.ask_for(incumbent.config, fidelity, queued=True)
+        return ask_to_verify(study, incumbent.config, fidelity)
 
     def _only_failures(self, run: RunState) -> bool:
         history = run.study.history

@@ -139,6 +139,7 @@ class Study(RecordingStudy):
         *,
         queued: bool = False,
         origin: str = ENQUEUED,
+        predicted_cost: float | None = None,
     ) -> Suggestion:
         """A suggestion for exactly this configuration and fidelity; tell it like any other.
 
@@ -147,6 +148,7 @@ class Study(RecordingStudy):
             fidelity: Fidelities by name; None for the target.
             queued: Whether the evaluation starts later; then call ``start`` when it does.
             origin: Why it is evaluated, for the record.
+            predicted_cost: Predicted seconds, for the record and for ``trial_timeout="auto"``; None if not predicted.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity.
@@ -155,7 +157,9 @@ class Study(RecordingStudy):
         self._check_open()
         self.discard()
         point = self.space.encode(config, fidelity)
-        proposal = Proposal(point, origin, effort=0.0, continues=self._continues(point))
+        proposal = Proposal(
+            point, origin, effort=0.0, predicted_cost=predicted_cost, continues=self._continues(point)
+        )
         return self._record_suggestion(proposal, self.strategy.state(), queued=queued)
 
     def _continues(self, point: Array) -> int | None:
