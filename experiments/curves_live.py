@@ -3,8 +3,8 @@
     python -m experiments.curves_live --seeds 3 --seconds 60 --rows 1200
 
 The network has one hidden layer and is trained by PyTorch on scikit-learn's digits, or on the arrays `x_train`,
-`y_train`, `x_test`, `y_test` of a file given with `--data`. Time is the process's own, which other work on the machine
-does not change. The answer of each search is trained once more on all rows for all epochs with three other seeds;
+`y_train`, `x_test`, `y_test` of a file given with `--data`. Time is the wall clock,
+so the machine should have nothing else to do. The answer of each search is trained once more on all rows for all epochs with three other seeds;
 printed is the mean error on the test rows.
 """
 
@@ -15,7 +15,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,30 +85,26 @@ def train(
     return error
 
 
-def search(data: Arrays, variant: str, seconds: float, seed: int) -> tuple[dict[str, Any], int]:
-    """The answer of a search, and how many trials it made."""
+def search(data: Arrays, variant: str, seconds: float, seed: int) -> fabolas.Result:
+    """A search of so many seconds of wall clock, as a user runs it."""
     rows = len(data[0])
     fidelities: dict[str, Any] = {}
     if "rows" in variant or "both" in variant:
         fidelities["rows"] = (SMALLEST_ROWS, rows)
     if "epochs" in variant or "both" in variant:
         fidelities["epochs"] = fabolas.Fidelity(1, EPOCHS, reports="reports" in variant)
-    with fabolas.Study(SPACE, fidelities, seed=seed, clock=time.process_time) as study:
-        start = time.process_time()
-        while (left := seconds - (time.process_time() - start)) > 0:
-            suggestion = study.ask(remaining=left)
-            began = time.process_time()
 
-            def report(
-                suggestion: fabolas.Suggestion = suggestion, began: float = began, **reached: float
-            ) -> None:
-                if "reports" in variant and reached["epochs"] < suggestion.fidelity["epochs"]:
-                    study.tell_report(suggestion, cost=time.process_time() - began, **reached)
+    def objective(config: dict[str, Any], trial: fabolas.TrialContext, **fidelity: int) -> float:
+        def report(**reached: float) -> None:
+            if "reports" in variant:
+                trial.report(**reached)
 
-            sizes = {"rows": rows, "epochs": EPOCHS, **suggestion.fidelity}
-            loss = train(data, suggestion.config, sizes["rows"], sizes["epochs"], suggestion.id, report)
-            study.tell(suggestion, loss, cost=time.process_time() - began)
-        return study.best_config, len(study.trials)
+        sizes = {"rows": rows, "epochs": EPOCHS, **fidelity}
+        return train(data, config, sizes["rows"], sizes["epochs"], trial.number, report)
+
+    return fabolas.minimize(
+        objective, SPACE, fidelities=fidelities, time_budget=seconds, seed=seed, progress=False
+    )
 
 
 def main() -> None:
@@ -127,11 +122,12 @@ def main() -> None:
     print("| search | seed | trials | error of the answer |\n|---|---|---|---|")
     for seed in range(arguments.seeds):
         for variant in ("rows only", "epochs only", "both", "both with reports"):
-            config, trials = search(data, variant, arguments.seconds, seed)
+            result = search(data, variant, arguments.seconds, seed)
             errors = [
-                train(data, config, len(data[0]), EPOCHS, 1000 + k, lambda **reached: None) for k in range(3)
+                train(data, result.best_config, len(data[0]), EPOCHS, 1000 + k, lambda **reached: None)
+                for k in range(3)
             ]
-            print(f"| {variant} | {seed} | {trials} | {np.mean(errors):.4f} |", flush=True)
+            print(f"| {variant} | {seed} | {len(result.trials)} | {np.mean(errors):.4f} |", flush=True)
 
 
 if __name__ == "__main__":

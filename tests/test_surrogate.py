@@ -1,6 +1,5 @@
 """The models against functions of the paper's form, and against what a careless model would do."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -293,56 +292,3 @@ class TestOneStepAhead:
         assert np.abs(mean[12:] - np.log(costs[12:])).max() < 3.0 * np.sqrt(variance[12:]).max()
         again, _ = models.predict_log_cost(points)
         assert again == pytest.approx(np.log(models.predict_cost(points)))
-
-
-def test_the_discrepancy_is_the_error_of_the_mean_under_a_truth_that_bends_late() -> None:
-    # Draw deviations D(x, u), give them to the same posterior as data, and look at the error of its mean.
-    found, points, _, _ = data(12, largest=0.9)
-    models = fitted(found)
-    at = np.array([[0.3, 1.0], [0.8, 0.7], [0.5, 0.2]])
-    everything = np.vstack([points, at])
-    t = everything[:, 1] ** 6
-    rng, errors = np.random.default_rng(0), []
-    for theta, L, V in zip(models.loss.theta, models.loss.L, models.loss.project(at).V, strict=True):
-        over_x = between(models.prior.over_x(), everything, everything)(theta[None, :1])[0]
-        covariance = np.outer(t, t) * 0.5 * (1.0 + over_x)
-        deviations = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
-        predicted = deviations[:, :12] @ np.linalg.solve(L.T, V)
-        errors.append(np.mean((deviations[:, 12:] - predicted) ** 2, axis=0))
-    variance = (0.5 / models.transform.scale) ** 2
-    np.testing.assert_allclose(
-        models.discrepancy_variance(at), variance * np.mean(errors, axis=0), rtol=0.03, atol=1e-4
-    )
-
-
-def test_a_measurement_at_the_target_removes_most_of_the_discrepancy() -> None:
-    found, points, _, _ = data(20, largest=0.6)
-    models = fitted(found)
-    at_target = np.array([[points[0, 0], 1.0], [0.5, 1.0]])
-    before = models.discrepancy_variance(at_target)
-    measured = models.loss.condition(at_target[:1], np.zeros(1))
-    there, elsewhere = replace(models, loss=measured).discrepancy_variance(at_target)
-    assert before.min() > 0.6 * (0.5 / models.transform.scale) ** 2
-    assert there < 0.05 * before[0]
-    assert elsewhere < 0.8 * before[1]
-
-
-@pytest.mark.parametrize("spread", [0.01, 1.0, 10.0])
-def test_curves_may_fall_by_the_same_factor_however_alike_the_losses_are(spread: float) -> None:
-    found, _, losses, _ = data(20, largest=0.3)
-    models = fitted(replace(found, losses=0.9 * losses**spread))
-    std = np.sqrt(models.discrepancy_variance(np.array([[0.5, 1.0]])))[0] * models.transform.scale
-    assert std == pytest.approx(0.5, rel=0.05)
-
-
-@pytest.mark.parametrize("options", [{"discrepancy": 0.0}, {}])
-def test_without_the_term_or_without_sizes_there_is_no_discrepancy(options: dict[str, float]) -> None:
-    found, points, _, _ = data(5)
-    if options:
-        assert (fitted(found, **options).discrepancy_variance(points) == 0.0).all()
-        return
-    with Study({"x": Float(0.0, 1.0)}, seed=0, effort=0.0) as study:
-        for loss_here in (0.3, 0.2, 0.4):
-            study.tell(study.ask(), loss_here, cost=1.0)
-        surrogate = study.strategy.surrogate(study.history).surrogate
-        assert (surrogate.discrepancy_variance(np.array([[0.5]])) == 0.0).all()

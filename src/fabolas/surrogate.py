@@ -7,13 +7,14 @@ hyperparameter samples at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fabolas._types import Array, BoolArray, IntArray
+from fabolas.discrepancy import Discrepancy
 from fabolas.gp import mcmc
-from fabolas.gp.kernels import between, late_time
 from fabolas.gp.regression import GaussianProcess, Posterior
 from fabolas.model_spec import NUGGET_FRACTION, SurrogatePrior
 from fabolas.transforms import FitTransform, TargetTransform
@@ -158,31 +159,16 @@ class Surrogate:
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
     def discrepancy_variance(self, points: Array) -> Array:
-        """Variance (m,) of the error of `predict_loss` if curves bend near the target in a way unknown to the GP.
+        """Variance (m,) of the error of `predict_loss` if curves bend near the target, see `Discrepancy`."""
+        return np.zeros(len(points)) if self._discrepancy is None else self._discrepancy.variance(points)
 
-        Losses on small subsets cannot show it. The GP learns from them that curves follow its terms, and is then too
-        sure of the target. Let the truth have a further term D(x, u) = t(u) g(x) with t = `late_time`, and half of g
-        shared by all configurations. The mean at a point is a weighted sum of the observations, so its error has the
-        further part D(x, u) - sum_i w_i D(x_i, u_i), with this variance. It vanishes at points that were measured:
-        after measurements at the target little of it is left (docs/decisions/discrepancy.md).
-        """
-        columns, model = list(self.prior.columns.fidelities), self.loss
-        spec = self.prior.spec
-        if not columns or spec.discrepancy == 0.0:
-            return np.zeros(len(points))
-        variance = (spec.discrepancy / (self.transform.scale if self.transform.logarithmic else 1.0)) ** 2
-        weights = model.weights(model.project(points))  # (K, n, m)
-        over_x, lengths = self.prior.over_x(), model.theta[:, : len(self.prior.columns.n_choices)]
-
-        def covariance(A: Array, B: Array) -> Array:
-            """v sum_j t(u_j) t(u_j') (1 + k52(x, x')) / 2 over the fidelities j: (K, a, b)."""
-            times = late_time(A[:, columns]) @ late_time(B[:, columns]).T
-            return np.asarray(variance * times * 0.5 * (1.0 + between(over_x, A, B)(lengths)))
-
-        own = variance * np.sum(late_time(points[:, columns]) ** 2, axis=1)
-        across = np.einsum("knm,knm->km", weights, covariance(model.points, points))
-        among = np.einsum("knm,knm->km", weights, covariance(model.points, model.points) @ weights)
-        return np.asarray(np.maximum(own - 2.0 * across + among, 0.0).mean(axis=0))
+    @cached_property
+    def _discrepancy(self) -> Discrepancy | None:
+        spec, columns = self.prior.spec, self.prior.columns
+        if not columns.fidelities or spec.discrepancy == 0.0:
+            return None
+        unit = self.transform.scale if self.transform.logarithmic else 1.0
+        return Discrepancy(self.loss, self.prior.over_x(), columns.fidelities, spec.discrepancy / unit)
 
     def predict_with_nugget(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.

@@ -89,12 +89,7 @@ def test_a_prediction_as_uncertain_as_the_spread_of_the_losses_is_no_knowledge()
     assert known.tolist() == [True, False, False]
 
 
-TOO_SURE = "where small subsets mislead, the models are too sure (docs/decisions/learning-curves.md)"
-
-
-@pytest.mark.parametrize(
-    "name", ["mnist", pytest.param("misleading", marks=pytest.mark.xfail(reason=TOO_SURE)), "rugged"]
-)
+@pytest.mark.parametrize("name", ["mnist", "misleading", "rugged"])
 def test_at_no_time_an_error_rate_is_reported_that_cannot_be(name: str) -> None:
     problem = Problem.load("mnist") if name == "mnist" else FAMILIES[name](0)
     rng, preliminary = np.random.default_rng(0), []

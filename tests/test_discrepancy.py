@@ -1,0 +1,112 @@
+"""The discrepancy against draws of the bends, densities of whole vectors, and curves that do bend."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from fabolas import Float, Study
+from fabolas.discrepancy import EARLY_PRIOR, EARLY_STDS, Discrepancy
+from fabolas.gp.kernels import between
+from fabolas.surrogate import Data, Surrogate, fit
+from tests.helpers.models import surrogate_prior
+
+STD = 0.5  # of the late bend, in log-losses
+
+
+def data(n: int, largest: float, fall: float = 0.0, exponent: float = 1.0, seed: int = 0) -> Data:
+    """Power laws on sizes up to u = `largest` that also fall by fall * u^3; small exponents make losses alike."""
+    rng = np.random.default_rng(seed)
+    x, u = rng.random(n), rng.uniform(0.0, largest, n)
+    log_loss = exponent * (-1.0 + 3.0 * (x - 0.6) ** 2 - 0.8 * u) - fall * u**3 + 0.01 * rng.normal(size=n)
+    return Data(np.column_stack([x, u]), np.exp(log_loss), np.ones(n), np.zeros(n, dtype=bool))
+
+
+def fitted(found: Data, discrepancy: float = STD) -> Surrogate:
+    prior = surrogate_prior((0,), smallest=0.001, cost_terms=(), discrepancy=discrepancy)
+    return fit(prior, found, None, 15, 6, np.random.default_rng(1))[0]
+
+
+def discrepancy(models: Surrogate) -> Discrepancy:
+    return Discrepancy(models.loss, models.prior.over_x(), (1,), STD / models.transform.scale)
+
+
+def bend(models: Surrogate, points: np.ndarray, theta: np.ndarray, power: int) -> np.ndarray:
+    """The covariance of a bend of unit variance."""
+    over_x = between(models.prior.over_x(), points, points)(theta[None, :1])[0]
+    return np.asarray(np.outer(points[:, 1] ** power, points[:, 1] ** power) * 0.5 * (1.0 + over_x))
+
+
+def test_it_is_the_error_of_the_mean_under_a_truth_that_bends() -> None:
+    # Draw deviations D(x, u), give them to the same posterior as data, and look at the error of its mean.
+    models = fitted(data(12, largest=0.9))
+    at = np.array([[0.3, 1.0], [0.8, 0.7], [0.5, 0.2]])
+    points, early = np.vstack([models.loss.points, at]), discrepancy(models).early_variance
+    rng, errors = np.random.default_rng(0), []
+    for theta, L, V in zip(models.loss.theta, models.loss.L, models.loss.project(at).V, strict=True):
+        covariance = bend(models, points, theta, 6) + early * bend(models, points, theta, 3)
+        deviations = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
+        predicted = deviations[:, :12] @ np.linalg.solve(L.T, V)
+        errors.append(np.mean((deviations[:, 12:] - predicted) ** 2, axis=0))
+    variance = (STD / models.transform.scale) ** 2 * np.mean(errors, axis=0)
+    np.testing.assert_allclose(models.discrepancy_variance(at), variance, rtol=0.03, atol=1e-4)
+
+
+@pytest.mark.parametrize("limit", [150, 8])
+def test_the_variance_of_the_early_bend_is_its_expectation_given_the_data(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabolas.discrepancy.MAX_EVIDENCE_TRIALS", limit)
+    models = fitted(data(14, largest=0.7, fall=0.5))
+    loss, variance = models.loss, (STD / models.transform.scale) ** 2
+    used = np.argsort(-loss.points[:, 1])[:limit]
+    ratios = np.zeros(len(EARLY_PRIOR))
+    for theta, L, beta in zip(loss.theta, loss.L, loss.beta, strict=True):
+        gram, y = (L @ L.T)[np.ix_(used, used)], (L @ beta)[used]
+        extra = variance * bend(models, loss.points[used], theta, 3)
+        logs = [multivariate_normal(cov=gram + s**2 * extra).logpdf(y) for s in (0.0, *EARLY_STDS)]
+        ratios += np.exp(np.array(logs) - logs[0])
+    posterior = ratios * EARLY_PRIOR / np.sum(ratios * EARLY_PRIOR)
+    expected = float(posterior[1:] @ EARLY_STDS**2)
+    assert discrepancy(models).early_variance == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_that_begin_to_fall_faster_make_the_target_uncertain(seed: int) -> None:
+    straight, falling = (
+        discrepancy(fitted(data(30, 0.6, fall, seed=seed, exponent=0.2))).early_variance
+        for fall in (0.0, 3.0)
+    )
+    assert falling > 3.0 * straight
+
+
+def test_a_measurement_at_the_target_removes_most_of_it() -> None:
+    models = fitted(data(20, largest=0.6))
+    at_target = np.array([[models.loss.points[0, 0], 1.0], [0.5, 1.0]])
+    before = models.discrepancy_variance(at_target)
+    measured = models.loss.condition(at_target[:1], models.loss.mean_of(at_target[:1])[0])
+    there, elsewhere = replace(models, loss=measured).discrepancy_variance(at_target)
+    assert before.min() > 0.6 * (STD / models.transform.scale) ** 2
+    assert there < 0.05 * before[0]
+    assert elsewhere < 0.8 * before[1]
+
+
+@pytest.mark.parametrize("exponent", [0.01, 1.0, 10.0])
+def test_curves_may_fall_by_the_same_factor_however_alike_the_losses_are(exponent: float) -> None:
+    models = fitted(data(20, largest=0.3, exponent=exponent))
+    std = np.sqrt(models.discrepancy_variance(np.array([[0.5, 1.0]])))[0] * models.transform.scale
+    assert STD * 0.95 < std < 3.0 * STD
+
+
+def test_without_the_term_there_is_none() -> None:
+    found = data(5, largest=1.0)
+    assert (fitted(found, discrepancy=0.0).discrepancy_variance(found.points) == 0.0).all()
+
+
+def test_without_sizes_there_is_none() -> None:
+    with Study({"x": Float(0.0, 1.0)}, seed=0, effort=0.0) as study:
+        for loss in (0.3, 0.2, 0.4):
+            study.tell(study.ask(), loss, cost=1.0)
+        surrogate = study.strategy.surrogate(study.history).surrogate
+        assert (surrogate.discrepancy_variance(np.array([[0.5]])) == 0.0).all()
