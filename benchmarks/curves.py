@@ -56,7 +56,7 @@ def main() -> None:
     )
     parser.add_argument("--trainings", type=int, default=100)
     parser.add_argument("--reports", type=int, default=5)
-    parser.add_argument("--asks", type=int, default=8)
+    parser.add_argument("--asks", type=int, default=24)
     arguments = parser.parse_args()
     print("| effort | without | with reports | factor |\n|---|---|---|---|")
     for effort in (0.0, 0.3, 1.0):
