@@ -3,9 +3,9 @@
     python -m experiments.curves_live --seeds 3 --seconds 60 --rows 1200
 
 The network has one hidden layer and is trained by PyTorch on scikit-learn's digits, or on the arrays `x_train`,
-`y_train`, `x_test`, `y_test` of a file given with `--data`. Time is the wall clock,
-so the machine should have nothing else to do. The answer of each search is trained once more on all rows for all epochs with three other seeds;
-printed is the mean error on the test rows.
+`y_train`, `x_test`, `y_test` of a file given with `--data`. Time is the wall clock, so the machine should have nothing
+else to do. The answer of each search is trained once more on all rows for all epochs with three other seeds; printed is
+the mean error on the test rows.
 """
 
 from __future__ import annotations
