@@ -89,12 +89,6 @@ def fitted(over: Space, data: Data, spec: ModelSpec, seed: int) -> surrogate.Sur
     return surrogate.fit(SurrogatePrior(spec, columns), data, None, 40, 16, np.random.default_rng(seed))[0]
 
 
-def stated(models: surrogate.Surrogate, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance (m,) of standardised losses as users are told them, without the limits of an error rate."""
-    mean, variance = models.predict_loss(points)
-    return mean, variance + models.discrepancy_variance(points)
-
-
 def loss_coverage(kind: str, d: int, seed: int, spec: ModelSpec, n: int = 30) -> tuple[float, float, float]:
     """The share of the 90 % intervals that hold the truth: new and best configurations; mean width of the former."""
     rng = np.random.default_rng([seed, d])
@@ -107,7 +101,7 @@ def loss_coverage(kind: str, d: int, seed: int, spec: ModelSpec, n: int = 30) ->
     x = rng.random((2000, d))
     truth = curve(x, np.ones(2000))
     chosen = np.append(np.arange(200), 200 + np.argsort(truth[200:])[:20])
-    mean, variance = stated(models, np.column_stack([x[chosen], np.ones(220)]))
+    mean, variance = models.predict_stated_loss(np.column_stack([x[chosen], np.ones(220)]))
     z = (models.transform.forward(truth[chosen]) - mean) / np.sqrt(variance)
     inside = np.abs(z) < ndtri(0.95)
     return float(inside[:200].mean()), float(inside[200:].mean()), float(np.sqrt(variance[:200]).mean())
@@ -131,7 +125,7 @@ def two_fidelity_coverage(seed: int, spec: ModelSpec, d: int = 2, n: int = 30) -
     x = rng.random((2000, d))
     truth = curve(x, np.ones((2000, 2)))
     chosen = np.append(np.arange(200), 200 + np.argsort(truth[200:])[:20])
-    mean, variance = stated(models, np.column_stack([x[chosen], np.ones((220, 2))]))
+    mean, variance = models.predict_stated_loss(np.column_stack([x[chosen], np.ones((220, 2))]))
     z = (models.transform.forward(truth[chosen]) - mean) / np.sqrt(variance)
     inside = np.abs(z) < ndtri(0.95)
     return float(inside[:200].mean()), float(inside[200:].mean()), float(z[:200].mean())

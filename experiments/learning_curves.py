@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from experiments.calibration import fitted, stated
+from experiments.calibration import fitted
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import Float, Space
 from fabolas.gp.priors import Normal
@@ -175,8 +175,7 @@ def score(given: Curves, variant: str, seed: int, n: int = 24) -> tuple[float, f
     data = Data(points, given.losses[i, j], given.s[j], np.zeros(n, dtype=bool))
     models = fitted(over, data, spec, seed)
     at_target = np.column_stack([given.x, np.ones(len(given.x))])
-    predicted, variance = stated(models, at_target)
-    variance = variance + models.loss.noise(at_target).mean(axis=0)
+    predicted, variance = models.predict_stated_loss(at_target)
     z = (models.transform.forward(given.losses[:, -1]) - predicted) / np.sqrt(variance)
     density = -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi * variance)
     return float(density.mean()), float(np.mean(np.abs(z) < ndtri(0.95)))

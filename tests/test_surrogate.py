@@ -292,3 +292,22 @@ class TestOneStepAhead:
         assert np.abs(mean[12:] - np.log(costs[12:])).max() < 3.0 * np.sqrt(variance[12:]).max()
         again, _ = models.predict_log_cost(points)
         assert again == pytest.approx(np.log(models.predict_cost(points)))
+
+
+def test_the_nugget_is_a_part_of_the_noise_at_the_target_for_every_size() -> None:
+    found, points, _, _ = data(15, noise=0.1)
+    models = fitted(found, noise_by_size=True)
+    at_target = np.column_stack([points[:, 0], np.ones(15)])
+    expected = NUGGET_FRACTION * models.loss.noise(at_target).mean(axis=0)
+    np.testing.assert_allclose(models.nugget_variance(points), expected)
+    assert (models.nugget_variance(points) < models.loss.noise(points).mean(axis=0)).all()
+
+
+def test_stated_losses_add_discrepancy_and_nugget_to_the_variance() -> None:
+    found, points, _, _ = data(15, largest=0.5)
+    models = fitted(found)
+    mean, variance = models.predict_loss(points)
+    further = models.discrepancy_variance(points) + models.nugget_variance(points)
+    np.testing.assert_array_equal(models.predict_stated_loss(points)[0], mean)
+    np.testing.assert_allclose(models.predict_stated_loss(points)[1], variance + further)
+    assert (further > 0.0).all()

@@ -158,6 +158,11 @@ class Surrogate:
         means = self.loss.mean(at)
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
+    def predict_stated_loss(self, points: Array) -> tuple[Array, Array]:
+        """The same as users are told it: the variance also has what the GP alone does not know."""
+        mean, variance = self.predict_loss(points)
+        return mean, variance + self.discrepancy_variance(points) + self.nugget_variance(points)
+
     def discrepancy_variance(self, points: Array) -> Array:
         """Variance (m,) of the error of `predict_loss` if curves bend near the target, see `Discrepancy`."""
         return np.zeros(len(points)) if self._discrepancy is None else self._discrepancy.variance(points)
@@ -169,6 +174,15 @@ class Surrogate:
             return None
         unit = self.transform.scale if self.transform.logarithmic else 1.0
         return Discrepancy(self.loss, self.prior.over_x(), columns.fidelities, spec.discrepancy / unit)
+
+    def nugget_variance(self, points: Array) -> Array:
+        """Variance (m,) of what belongs to a configuration and not to the smooth function of the GP.
+
+        It is the part `nugget_fraction` of the noise at the target, whatever the size of the points (m, D).
+        """
+        columns, target = list(self.prior.columns.fidelities), points.copy()
+        target[:, columns] = 1.0
+        return np.asarray(self.prior.spec.nugget_fraction * self.loss.noise(target).mean(axis=0))
 
     def predict_with_nugget(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.

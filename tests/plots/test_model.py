@@ -25,8 +25,7 @@ class TestPredictions:
         study = case(name)
         points, model = study.history.points[:5], model_of(study)
         of, surrogate = model.loss(points), model.fitted.surrogate
-        mean, variance = surrogate.predict_loss(points)
-        variance = variance + surrogate.discrepancy_variance(points)
+        mean, variance = surrogate.predict_stated_loss(points)
         draws = np.random.default_rng(0).normal(mean, np.sqrt(variance), size=(200_000, 5))
         losses = study.sign * surrogate.transform.inverse(draws)
         spread = losses.std(axis=0)

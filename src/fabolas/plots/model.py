@@ -89,8 +89,7 @@ class Model:
     @default_error_state()
     def loss(self, points: Array) -> Interval:
         """The loss without noise at points (m, d + f)."""
-        mean, variance = self.fitted.surrogate.predict_loss(points)
-        return self.losses(mean, variance + self.fitted.surrogate.discrepancy_variance(points))
+        return self.losses(*self.fitted.surrogate.predict_stated_loss(points))
 
     @cached_property
     def _possible(self) -> tuple[float, float]:
