@@ -46,7 +46,7 @@ def test_an_information_evaluation_at_the_target_does_not_delay_a_target_evaluat
 
 
 @pytest.mark.parametrize("share", [1 / 3, 1 / 2])
-@pytest.mark.parametrize("workers", [8, *slow(2, 4)])
+@pytest.mark.parametrize("workers", [8, *slow(2)])
 def test_with_several_workers_target_evaluations_have_their_share_of_the_time(
     workers: int, share: float
 ) -> None:
