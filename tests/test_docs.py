@@ -99,7 +99,8 @@ WITH_BLOCKS = [page for page in PAGES if any(not m["skip"] for m in _BLOCK.findi
 # The budgets of the pages are cut to half a second, which may not hold a training on all the data.
 @pytest.mark.filterwarnings("ignore:(an|the) evaluation at the target .*is predicted")
 @pytest.mark.parametrize(
-    "name", [slow(name)[0] if name.startswith("docs/howto") else name for name in names(WITH_BLOCKS)]
+    "name",
+    [slow(name)[0] if name.startswith(("docs/howto", "docs/api")) else name for name in names(WITH_BLOCKS)],
 )
 def test_every_block_of_the_page_runs_after_those_before_it(name: str) -> None:
     skip_if_lacking(ROOT / name)
@@ -141,10 +142,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.parametrize(
     "pages",
-    [
-        pytest.param(pages, id=group, marks=() if group == "others" else pytest.mark.slow)
-        for group, pages in in_one_process().items()
-    ],
+    [pytest.param(pages, id=group, marks=pytest.mark.slow) for group, pages in in_one_process().items()],
 )
 def test_the_first_block_of_each_page_runs_in_an_empty_file(pages: list[str], tmp_path: Path) -> None:
     skip_if_lacking(ROOT / pages[0])

@@ -179,6 +179,7 @@ class LoadsWhen:
         self.__dict__.update(state)
 
 
+@pytest.mark.slow
 def test_the_budget_of_worker_processes_starts_when_the_data_are_loaded(tmp_path: Path) -> None:
     def objective(config: dict[str, Any], size: int, data: LoadsWhen) -> float:
         return float(data.file.stat().st_size)

@@ -97,7 +97,7 @@ def test_without_the_policy_a_short_run_ends_with_an_unverified_answer() -> None
     assert result.verified
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_if_the_incumbent_disappoints_another_one_is_evaluated_at_the_target(seed: int) -> None:
     result, _ = run(Budget(80.0), misleading, seed=seed)
     tried = [trial.config["x"] for trial in at_target(result.trials)]
@@ -180,7 +180,7 @@ def test_with_several_workers_the_answer_is_verified_and_nothing_runs_twice_at_o
     problem, clock = svm_like(), Clock()
     backend = Workers(problem, workers, clock, 0.1, np.random.default_rng(0))
     with Study(problem.space, problem.fidelities, seed=1, overhead=0.1, clock=clock, effort=0.0) as study:
-        budget = Budget(3 * problem.full_cost)
+        budget = Budget(2 * problem.full_cost)
         result = Result(study, Engine(study, backend, budget, Timer(clock), policy=VerifyingPolicy()).run())
         full = study.space.is_at_target(study.history.points)
     assert result.verified
@@ -218,7 +218,7 @@ def test_minimize_verifies_its_answer_unless_told_otherwise() -> None:
     assert "not verified at the target)" in str(unverified)
 
 
-@pytest.mark.parametrize("strategy", ["random", "ei", *slow("mtbo", "fabolas2017", "hyperband")])
+@pytest.mark.parametrize("strategy", ["random", *slow("ei", "mtbo", "fabolas2017", "hyperband")])
 def test_every_strategy_runs_with_verification(strategy: str) -> None:
     options = {} if strategy in ("random", "hyperband", "fabolas2017") else {"effort": 0.0}
     trials = (
@@ -321,6 +321,7 @@ def test_a_file_may_be_continued_with_and_without_verification(tmp_path: Path) -
     assert len(minimized(max_trials=16, storage=path, verify=False).trials) == 16
 
 
+@pytest.mark.slow
 def test_a_verifying_trial_records_the_predicted_cost_that_its_timeout_needs() -> None:
     result, _ = run(Budget(seconds=60.0), policy=VerifyingPolicy())
     verifying = [t for t in result.trials if t.suggestion.origin == "verification"]

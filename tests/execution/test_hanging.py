@@ -17,6 +17,7 @@ from fabolas.execution import Backend, Ended, Job, Limits, Pool, Started, backen
 from fabolas.execution.executors import FutureWorker, SharedObjective
 from fabolas.execution.health import ExecutorHealth
 from tests.execution.test_contract import events_until, job, run
+from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE, wait_until
 
 
@@ -246,7 +247,7 @@ def test_half_a_message_of_a_living_worker_is_waited_for_until_the_timeout_or_un
         backend.close()
 
 
-@pytest.mark.parametrize("what", [b"\0\0\0\x08no pickle", b"\xff" * 12, b"\0\0\0\0"])
+@pytest.mark.parametrize("what", [b"\0\0\0\x08no pickle", *slow(b"\xff" * 12, b"\0\0\0\0")])
 def test_bytes_on_a_workers_pipe_that_are_no_message_are_a_failed_trial(what: bytes) -> None:
     backend = backend_for(half_message, workers=2)
     ended = run(backend, job(0, do="go on", bytes=what), job(1, do="go on", bytes=what))

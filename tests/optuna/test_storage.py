@@ -60,6 +60,7 @@ def evaluate(sampler: Any, trial: Any) -> None:
     sampler.tell(trial, loss_of(C, rows) + 0.01 * degree, cost=rows / 1000)
 
 
+@pytest.mark.slow
 def test_a_new_process_has_the_same_history_and_takes_the_next_point_of_the_design(url: str) -> None:
     sampler = FabolasSampler({"rows": ROWS}, seed=0)
     study = open_study(url, sampler)

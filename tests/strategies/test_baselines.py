@@ -63,6 +63,7 @@ def test_mtbo_begins_on_the_smallest_task_and_spends_nothing_blindly_at_the_targ
     np.testing.assert_array_equal(points[:3, :2], points[3:6, :2])
 
 
+@pytest.mark.slow
 def test_mtbo_trains_on_the_cheap_task_as_well_as_at_the_target() -> None:
     sizes = SPACE.fidelity_values(drive(SPACE, "mtbo", 25)[:, 2:])[4:, 0]
     assert set(sizes) == {4096.0, 16384.0}
