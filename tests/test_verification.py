@@ -178,8 +178,8 @@ def test_a_run_whose_target_never_works_ends_in_time() -> None:
 @pytest.mark.parametrize("workers", slow(4))
 def test_with_several_workers_the_answer_is_verified_and_nothing_runs_twice_at_once(workers: int) -> None:
     problem, clock = svm_like(), Clock()
-    backend = Workers(problem, workers, clock, 0.1, np.random.default_rng(0))
-    with Study(problem.space, problem.fidelities, seed=1, overhead=0.1, clock=clock, effort=0.0) as study:
+    backend = Workers(problem, workers, clock, 1.0, np.random.default_rng(0))
+    with Study(problem.space, problem.fidelities, seed=1, overhead=1.0, clock=clock, effort=0.0) as study:
         budget = Budget(2 * problem.full_cost)
         result = Result(study, Engine(study, backend, budget, Timer(clock), policy=VerifyingPolicy()).run())
         full = study.space.is_at_target(study.history.points)

@@ -134,7 +134,11 @@ def test_a_trial_in_a_thread_that_exceeds_its_timeout_fails_and_one_in_the_queue
 
 
 @pytest.mark.slow
-def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run() -> None:
+def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fabolas.execution.executors._PAUSES_SECONDS", (0.01, 0.05))
+
     class Flaky(ThreadPoolExecutor):
         failures = 1
 

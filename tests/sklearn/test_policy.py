@@ -82,7 +82,7 @@ def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
     assert sizes(trials)[-1] == FULL
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_the_only_run_on_all_the_rows_that_fits_comes_at_the_end(seed: int) -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
     trials, clock = run(space, lambda p: 20.0, Budget(46.0), seed)

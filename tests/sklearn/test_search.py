@@ -694,6 +694,7 @@ class TestEstimator:
         assert len(workers) <= 2
         check(search(n_iter=4, n_jobs=2).fit(X, Y))
 
+    @pytest.mark.slow
     def test_a_search_in_a_worker_of_another_starts_no_workers_of_its_own(self) -> None:
         def worker(estimator: Any, X: Any, y: Any) -> float:
             return float(os.getpid())
@@ -770,6 +771,7 @@ class TestStorage:
             search(space={"C": loguniform(1, 2)}, n_iter=3, storage=path).fit(X, Y)
         assert len(read(path).trials) == 3
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "targets", "message"),
         [
