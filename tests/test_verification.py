@@ -167,12 +167,12 @@ def test_if_the_budget_may_be_exceeded_the_target_is_evaluated_once_with_a_warni
 
 @pytest.mark.slow
 def test_a_run_whose_target_never_works_ends_in_time() -> None:
-    result, clock = run(Budget(200.0), most=FULL // 2)
+    result, clock = run(Budget(100.0), most=FULL // 2)
     failed = at_target(result.trials)
     assert 1 <= len(failed) <= 25
     assert all(trial.status == "failed" for trial in failed)
     assert not result.verified
-    assert clock.now < 1.1 * 200.0
+    assert clock.now < 1.1 * 100.0
 
 
 @pytest.mark.parametrize("workers", slow(4))

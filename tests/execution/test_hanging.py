@@ -374,7 +374,7 @@ with RayExecutor() as executor:
     for number in range(3):
         backend.submit(Job(number, {}, {}))
     backend.next(60.0), backend.next(60.0)
-    time.sleep(2.0)
+    time.sleep(0.5)
     ray.shutdown()
     for number in range(4):  # two ends, then the start and the end of the last one
         print(backend.next(60.0))
