@@ -71,13 +71,13 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def small(*args: Any, **kwargs: Any) -> fabolas.Result:
         if kwargs.get("time_budget") is not None:
             # In proportion, so that a page that resumes with twice the budget still has something to do.
-            kwargs["time_budget"] = min(seconds_of(kwargs["time_budget"]) / 40, 1.0)
+            kwargs["time_budget"] = min(seconds_of(kwargs["time_budget"]) / 80, 0.5)
         return minimize(*args, **{**kwargs, "progress": False})
 
     budget: Callable[..., Budget] = prepare._budget
 
     def short(time_budget: Any, n_iter: Any) -> Budget:
-        return budget(None if time_budget is None else min(seconds_of(time_budget) / 40, 1.0), n_iter)
+        return budget(None if time_budget is None else min(seconds_of(time_budget) / 80, 0.5), n_iter)
 
     fit: Callable[..., FabolasSearchCV] = FabolasSearchCV.fit
 
@@ -96,10 +96,11 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 WITH_BLOCKS = [page for page in PAGES if any(not m["skip"] for m in _BLOCK.finditer(page.read_text("utf-8")))]
 
 
-# The budgets of the pages are cut to a second, which may not hold a training on all the data.
+# The budgets of the pages are cut to half a second, which may not hold a training on all the data.
 @pytest.mark.filterwarnings("ignore:(an|the) evaluation at the target .*is predicted")
 @pytest.mark.parametrize(
-    "name", [slow(name)[0] if name.startswith("docs/howto") else name for name in names(WITH_BLOCKS)]
+    "name",
+    [slow(name)[0] if name.startswith(("docs/howto", "docs/api")) else name for name in names(WITH_BLOCKS)],
 )
 def test_every_block_of_the_page_runs_after_those_before_it(name: str) -> None:
     skip_if_lacking(ROOT / name)
@@ -117,13 +118,13 @@ def test_the_first_block_of_the_page_is_one_that_a_reader_can_run(name: str) -> 
 def in_one_process() -> dict[str, list[str]]:
     """The pages whose first blocks run in the same process, one after the other, by the name of the group.
 
-    A process of its own has a page that starts processes or needs further libraries. The others share one, because
-    most of the time of a process is spent on imports.
+    A process of its own has a page that starts processes or lacks a library. The others share one, because most of
+    the time of a process is spent on imports.
     """
     groups: dict[str, list[str]] = {}
     for page in WITH_BLOCKS:
         first = next(match for match in _BLOCK.finditer(page.read_text("utf-8")) if not match["skip"])
-        alone = first["needs"] or '__name__ == "__main__"' in first["code"]
+        alone = lacking(first) or '__name__ == "__main__"' in first["code"]
         (name,) = names([page])
         folder = next((part for part in ("docs/api", "docs/howto") if name.startswith(part)), "others")
         groups.setdefault(name if alone else folder, []).append(name)
@@ -141,10 +142,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.parametrize(
     "pages",
-    [
-        pytest.param(pages, id=group, marks=() if group == "others" else pytest.mark.slow)
-        for group, pages in in_one_process().items()
-    ],
+    [pytest.param(pages, id=group, marks=pytest.mark.slow) for group, pages in in_one_process().items()],
 )
 def test_the_first_block_of_each_page_runs_in_an_empty_file(pages: list[str], tmp_path: Path) -> None:
     skip_if_lacking(ROOT / pages[0])
@@ -153,7 +151,8 @@ def test_the_first_block_of_each_page_runs_in_an_empty_file(pages: list[str], tm
         (_, code), *_ = blocks(ROOT / name)
         files.append(tmp_path / name.replace("/", "_").removesuffix(".md") / "pasted.py")
         files[-1].parent.mkdir()
-        files[-1].write_text(re.sub(r'time_budget="[^"]*"', "time_budget=0.5", code))
+        short = re.sub(r'time_budget="[^"]*"', "time_budget=0.2", code)
+        files[-1].write_text(re.sub(r"num_samples=\d+", "num_samples=2", short))
     command = [sys.executable, "-c", RUN_FILES, *map(str, files)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -90,7 +90,8 @@ def test_failures_in_a_row_are_counted_in_the_order_of_ending() -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_executor_ends_the_run_with_what_was_found() -> None:
+def test_a_broken_executor_ends_the_run_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabolas.execution.executors._PAUSES_SECONDS", (0.01, 0.05))
     executor = ThreadPoolExecutor(2)
 
     def last(config: dict[str, Any], size: int) -> float:
@@ -179,6 +180,7 @@ class LoadsWhen:
         self.__dict__.update(state)
 
 
+@pytest.mark.slow
 def test_the_budget_of_worker_processes_starts_when_the_data_are_loaded(tmp_path: Path) -> None:
     def objective(config: dict[str, Any], size: int, data: LoadsWhen) -> float:
         return float(data.file.stat().st_size)

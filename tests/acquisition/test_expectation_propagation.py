@@ -10,6 +10,7 @@ import pytest
 from scipy.special import log_ndtr, ndtr
 
 from fabolas.acquisition.expectation_propagation import EpPmin, ep_pmin
+from tests.helpers.marks import slow
 
 Problem = tuple[np.ndarray, np.ndarray]
 
@@ -51,7 +52,7 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> float:
 KINDS = {"independent": 0.03, "wishart": 0.03, "matern": 0.05, "squared exponential": 0.05}
 
 
-@pytest.mark.parametrize("R", [3, 5, 10, 20, 50])
+@pytest.mark.parametrize("R", [3, 10, *slow(5, 20, 50)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_agrees_with_counting_joint_samples(kind, R):
     mean, covariance = problem(kind, R, seed=1)
@@ -177,7 +178,7 @@ def tight(mean: np.ndarray, covariance: np.ndarray) -> EpPmin:
     return ep_pmin(mean, covariance, tolerance=1e-12)
 
 
-@pytest.mark.parametrize("R", [2, 3, 7])
+@pytest.mark.parametrize("R", [2, 3, *slow(7)])
 @pytest.mark.parametrize("kind", ["independent", "wishart", "matern"])
 def test_the_derivatives_are_those_of_its_own_log_z(kind, R):
     mean, covariance = problem(kind, R, seed=9)

@@ -185,7 +185,7 @@ def test_a_study_without_an_answer_has_exit_code_1_and_says_why(command: Fabolas
     assert ended.err.startswith("fabolas: 10 trials in a row failed (max_failures)")
 
 
-@pytest.mark.parametrize("filters", ["default", *slow("ignore::RuntimeWarning", "error::RuntimeWarning")])
+@pytest.mark.parametrize("filters", slow("default", "ignore::RuntimeWarning", "error::RuntimeWarning"))
 def test_a_run_that_ends_early_with_an_answer_says_so_for_every_warning_filter(
     command: Fabolas, filters: str
 ) -> None:
@@ -545,7 +545,7 @@ def test_a_budget_may_have_a_space_and_a_word(command: Fabolas) -> None:
     assert read("run.db").run_budget == replace(read("run.db").run_budget, budget=Budget(300.0, 1))  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("file_exists", [False, *slow(True)])
+@pytest.mark.parametrize("file_exists", slow(False, True))
 def test_watching_waits_until_the_run_has_started(command: Fabolas, file_exists: bool) -> None:
     space = {"C": fabolas.Float(1e-3, 1e3, log=True), "kernel": ["rbf", "poly"]}
     if file_exists:

@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,6 +20,17 @@ STARTS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 
 def study_with(text: str, path: str = "run.db") -> None:
     """Write a study with the text as a name, a choice, a fidelity and an error."""
+    Path(path).write_bytes(file_with(text))
+
+
+@cache  # for all the commands that show it
+def file_with(text: str) -> bytes:
+    with TemporaryDirectory() as place:
+        write_study(text, path := Path(place) / "run.db")
+        return path.read_bytes()
+
+
+def write_study(text: str, path: Path) -> None:
     space = {text: fabolas.Float(0.0, 1.0), "choice": [text], "other": [text, "b"]}
     with fabolas.Study(space, {f"size {text}": (1, 10)}, strategy="random", storage=path, seed=0) as study:
         study.tell(study.ask(), 0.5, cost=1.0)

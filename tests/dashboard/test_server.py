@@ -36,6 +36,7 @@ def test_it_has_a_low_priority() -> None:
     assert lowered(own_session=False)[0] == min(os.nice(0) + 15, 19)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AUTOGROUP.exists(), reason="this system has no autogroups")
 def test_the_priority_of_its_session_is_low_if_it_is_its_own() -> None:
     assert lowered(own_session=True)[1].endswith("nice 5")

@@ -100,7 +100,9 @@ def forking(config: dict[str, Any], size: int) -> float:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(("how", "code"), [("return", 0.0), ("raise", 1.0), ("exit", 3.0)])
+@pytest.mark.parametrize(
+    ("how", "code"), [("return", 0.0), pytest.param("raise", 1.0, marks=pytest.mark.slow), ("exit", 3.0)]
+)
 def test_a_child_that_the_objective_forks_ends_and_the_trial_is_the_parents(how: str, code: float) -> None:
     backend = backend_for(forking, workers=2)
     try:

@@ -118,7 +118,7 @@ def test_a_cluster_does_not_repeat_the_trial_of_a_killed_worker_and_runs_the_oth
     assert len(log.read_text().split()) == 1
 
 
-@pytest.mark.parametrize("kind", ["pool", "loky"])
+@pytest.mark.parametrize("kind", ["pool", *slow("loky")])
 def test_all_trials_of_a_broken_pool_are_abandoned_and_the_pool_can_run_no_other(kind: str) -> None:
     with executor_of(kind) as executor:
         backend = backend_for(violent, None, 2, executor)
@@ -163,7 +163,7 @@ class Unloadable:
         return os.path.join, (3,)  # raises where it is loaded
 
 
-@pytest.mark.parametrize("kind", ["processes", "pool"])
+@pytest.mark.parametrize("kind", ["processes", *slow("pool")])
 def test_data_that_cannot_be_loaded_in_a_worker_fail_the_trial_with_the_traceback(kind: str) -> None:
     with executor_of(kind) as executor:
         backend = backend_for(lambda config, size, data: 0.5, Unloadable(), 2, executor)

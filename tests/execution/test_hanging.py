@@ -17,6 +17,7 @@ from fabolas.execution import Backend, Ended, Job, Limits, Pool, Started, backen
 from fabolas.execution.executors import FutureWorker, SharedObjective
 from fabolas.execution.health import ExecutorHealth
 from tests.execution.test_contract import events_until, job, run
+from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE, wait_until
 
 
@@ -133,7 +134,11 @@ def test_a_trial_in_a_thread_that_exceeds_its_timeout_fails_and_one_in_the_queue
 
 
 @pytest.mark.slow
-def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run() -> None:
+def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fabolas.execution.executors._PAUSES_SECONDS", (0.01, 0.05))
+
     class Flaky(ThreadPoolExecutor):
         failures = 1
 
@@ -246,7 +251,7 @@ def test_half_a_message_of_a_living_worker_is_waited_for_until_the_timeout_or_un
         backend.close()
 
 
-@pytest.mark.parametrize("what", [b"\0\0\0\x08no pickle", b"\xff" * 12, b"\0\0\0\0"])
+@pytest.mark.parametrize("what", [b"\0\0\0\x08no pickle", *slow(b"\xff" * 12, b"\0\0\0\0")])
 def test_bytes_on_a_workers_pipe_that_are_no_message_are_a_failed_trial(what: bytes) -> None:
     backend = backend_for(half_message, workers=2)
     ended = run(backend, job(0, do="go on", bytes=what), job(1, do="go on", bytes=what))
@@ -369,7 +374,7 @@ with RayExecutor() as executor:
     for number in range(3):
         backend.submit(Job(number, {}, {}))
     backend.next(60.0), backend.next(60.0)
-    time.sleep(2.0)
+    time.sleep(0.5)
     ray.shutdown()
     for number in range(4):  # two ends, then the start and the end of the last one
         print(backend.next(60.0))

@@ -28,6 +28,7 @@ def network(architecture, scale, **changes):
     return Network(architecture, scale, split)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("architecture", "scale", "config"),
     [

@@ -55,7 +55,7 @@ KINDS = {
     "fabolas": Kind("fabolas", 12, 0.01, 1.0, options={"n_initial": 4, "effort": 0.0}),
     "workers": Kind("fabolas", 16, 0.1, 3.0, workers=3, options={"n_initial": 4, "effort": 1.0}),
     # A decision takes longer than a trial: most kills come during one, when there are outcomes not yet recorded.
-    "overhead": Kind("random", 10, 0.05, 5.0, workers=3, burn=0.5),
+    "overhead": Kind("random", 7, 0.05, 3.5, workers=3, burn=0.5),
 }
 
 

@@ -18,9 +18,9 @@ import fabolas
 from fabolas.api import NoAnswerError
 from tests.faults.tally import Tried, attempt
 
-BUDGET = 1.0  # seconds
+BUDGET = 0.5  # seconds
 TIMEOUT = 0.3  # seconds until the run stops waiting for a trial
-GRACE = 1.0  # seconds after the budget
+GRACE = 0.5  # seconds after the budget
 SLACK = 15.0  # seconds; the machine may be busy
 
 

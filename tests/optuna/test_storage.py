@@ -60,6 +60,7 @@ def evaluate(sampler: Any, trial: Any) -> None:
     sampler.tell(trial, loss_of(C, rows) + 0.01 * degree, cost=rows / 1000)
 
 
+@pytest.mark.slow
 def test_a_new_process_has_the_same_history_and_takes_the_next_point_of_the_design(url: str) -> None:
     sampler = FabolasSampler({"rows": ROWS}, seed=0)
     study = open_study(url, sampler)
@@ -117,17 +118,17 @@ def test_without_a_seed_all_processes_use_the_one_that_the_study_keeps(url: str)
 @pytest.mark.slow
 def test_processes_that_share_a_storage_evaluate_different_points(url: str) -> None:
     open_study(url, FabolasSampler({"rows": ROWS}))
-    command = [sys.executable, "-c", WORKER, url, "12"]
+    command = [sys.executable, "-c", WORKER, url, "8"]
     workers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
     for worker in workers:
         _, errors = worker.communicate(timeout=120)
         assert worker.returncode == 0, errors.decode()
     sampler = FabolasSampler({"rows": ROWS})
     study = open_study(url, sampler)
-    assert len(study.trials) == 24
+    assert len(study.trials) == 16
     assert all(t.state.is_finished() and COST in t.user_attrs for t in study.trials)
     points = {(t.params["C"], t.user_attrs["rows"]) for t in study.trials}
-    assert len(points) >= 23  # two processes that decide at the same moment do not see each other
+    assert len(points) >= 15  # two processes that decide at the same moment do not see each other
     assert sampler.incumbent(study) is not None
 
 

@@ -117,6 +117,7 @@ class TestHover:
 
 
 class TestSize:
+    @pytest.mark.slow
     @pytest.mark.parametrize("figure", FIGURES)
     def test_a_figure_of_3000_trials_stays_small(self, figure):
         assert len(json.dumps(drawn(case("3,000 trials"), figure))) < 350_000

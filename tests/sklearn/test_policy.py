@@ -63,7 +63,7 @@ def sizes(trials: tuple[Trial, ...]) -> list[int]:
     return [int(trial.fidelity["rows"]) for trial in trials]
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_a_grid_with_dear_corners_ends_in_time_and_runs_nothing_twice(seed: int) -> None:
     space = Space({"x": [0.1, 0.3, 0.5, 0.9], "rounds": [10, 100, 3000]}, {"rows": (100, FULL)})
     trials, clock = run(space, lambda p: p["rounds"] / 50, Budget(60.0), seed)
@@ -73,7 +73,7 @@ def test_a_grid_with_dear_corners_ends_in_time_and_runs_nothing_twice(seed: int)
     assert len(set(runs)) == len(runs)
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", [0, *slow(1)])
 def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
     trials, clock = run(space, lambda p: 10.0, Budget(60.0), seed)
@@ -82,7 +82,7 @@ def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
     assert sizes(trials)[-1] == FULL
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_the_only_run_on_all_the_rows_that_fits_comes_at_the_end(seed: int) -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
     trials, clock = run(space, lambda p: 20.0, Budget(46.0), seed)
@@ -101,7 +101,7 @@ def test_a_few_candidates_keep_to_the_time_budget() -> None:
 LINE = {"x": Float(0.0, 1.0)}, {"rows": (100, FULL)}
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_the_last_training_has_its_time_too(seed: int) -> None:
     _, clock = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed, refit=2.0)
     assert 30.0 < clock.now < 40.5  # two trainings of ten seconds are to come
@@ -146,6 +146,7 @@ def test_where_nothing_else_is_left_the_best_is_run_late_with_a_warning() -> Non
     assert clock.now < 95.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Budget(None, 40), Budget(400.0)])
 def test_what_failed_on_all_the_rows_is_not_run_there_again(budget: Budget) -> None:
     trials, _ = run(Space(*GRID), lambda p: 1.0, budget, most=2000)
@@ -174,8 +175,8 @@ def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
         assert new == [100]
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
-@pytest.mark.parametrize("trials", [9, 15])
+@pytest.mark.parametrize("seed", [0, *slow(1)])
+@pytest.mark.parametrize("trials", [9, *slow(15)])
 def test_without_a_time_budget_no_clock_decides_anything(seed: int, trials: int) -> None:
     still, _ = run(Space(*LINE), lambda p: 0.0, Budget(None, trials), seed, tick=0.0)
     slow, _ = run(Space(*LINE), lambda p: 3.0, Budget(None, trials), seed, tick=1.0)
@@ -183,7 +184,7 @@ def test_without_a_time_budget_no_clock_decides_anything(seed: int, trials: int)
     assert one == other
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1, 2)])
+@pytest.mark.parametrize("seed", slow(0, 1))
 def test_the_last_candidates_are_the_best_of_those_tried_on_few_rows(seed: int) -> None:
     trials, _ = run(Space(*LINE), lambda p: 1.0, Budget(None, 15), seed)
     assert sizes(trials)[-3:] == [FULL] * 3

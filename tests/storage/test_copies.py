@@ -90,6 +90,7 @@ def test_a_closed_study_is_one_complete_file_for_every_reader(tmp_path: Path) ->
         open_study(tmp_path / "study.db").close()
 
 
+@pytest.mark.slow
 def test_a_backup_during_a_run_is_one_complete_file(tmp_path: Path) -> None:
     path, copy, own = tmp_path / "study.db", tmp_path / "copy.db", tmp_path / "own.db"
     with start(path, 2) as process:

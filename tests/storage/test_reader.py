@@ -57,10 +57,18 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in directory.iterdir() if not p.name.endswith("-shm")}
 
 
+FAST = ("random", "fabolas")
+
+
 @pytest.mark.parametrize(
     ("strategy", "space"),
-    [*((name, PLAIN) for name in NAMES), ("fabolas", conditional())],
-    ids=[*NAMES, "conditional"],
+    [
+        *(
+            pytest.param(name, PLAIN, id=name, marks=() if name in FAST else pytest.mark.slow)
+            for name in NAMES
+        ),
+        pytest.param("fabolas", conditional(), id="conditional", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.usefixtures("little_effort")
 def test_the_answer_from_the_file_equals_that_of_the_study_and_nothing_is_written(

@@ -190,6 +190,7 @@ def killed(path: Path) -> None:
     assert process.returncode == -9
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_can_be_read_in_a_read_only_directory(tmp_path: Path) -> None:
     killed(tmp_path / "study.db")
     (tmp_path / "study.db-shm").unlink()  # as after a copy of the file and its log

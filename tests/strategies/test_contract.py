@@ -186,7 +186,19 @@ def test_it_goes_on_when_everything_fails_and_when_several_are_pending(name: str
         assert s.incumbent() is not None
 
 
-@pytest.mark.parametrize("losses", [[0.5], [0.0], [-1.0], [1e-12, 1e12], [-3.0, 0.0, 3.0]])
+CHEAP = [name for name in NAMES if name not in (*SLOW, "fabolas2017")]
+CONSTANT = [[0.5], [0.0], [-1.0]]
+MIXED = [[1e-12, 1e12], [-3.0, 0.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "losses"),
+    [
+        *((name, losses) for name in CHEAP for losses in (*CONSTANT, *MIXED)),
+        *(pytest.param("fabolas2017", losses, marks=pytest.mark.slow) for losses in (*CONSTANT, *MIXED)),
+        *(pytest.param(name, losses, marks=pytest.mark.slow) for name in SLOW for losses in MIXED),
+    ],
+)
 def test_constant_negative_and_huge_losses_break_nothing(name: str, trials: int, losses: list[float]) -> None:
     space = spaces()["size"]
     with study(name, space) as s:

@@ -9,6 +9,7 @@ import pytest
 import fabolas
 from fabolas import Outcome, Result, Study
 from fabolas.strategies import NAMES, PredictiveStrategy
+from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl
 
 FAST: dict[str, Any] = {
@@ -35,8 +36,11 @@ def run(strategy: str, direction: Any, sign: float, **settings: Any) -> Result:
     )
 
 
+QUICK = ("random", "fabolas")
+
+
 @pytest.mark.usefixtures("little_effort")
-@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("strategy", [*QUICK, *slow(*(name for name in NAMES if name not in QUICK))])
 def test_every_strategy_decides_as_if_it_minimised_the_negative(strategy: str) -> None:
     low, high = run(strategy, "minimize", 1.0), run(strategy, "maximize", -1.0)
     assert [trial.config for trial in high.trials] == [trial.config for trial in low.trials]

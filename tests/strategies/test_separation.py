@@ -5,6 +5,7 @@ import pytest
 
 from fabolas import Space, Study
 from fabolas.strategies.separation import MIN_DISTANCE, separate_from_pending
+from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl
 
 
@@ -18,7 +19,7 @@ def test_one_configuration_at_two_sizes_is_two_evaluations_and_may_run_twice() -
     assert moved[2] == pytest.approx(same[2])
 
 
-@pytest.mark.parametrize("strategy", ["fabolas", "mtbo", "ei", "random", "hyperband"])
+@pytest.mark.parametrize("strategy", ["fabolas", "random", "hyperband", *slow("mtbo", "ei")])
 def test_no_two_of_eight_pending_suggestions_are_in_the_same_place(strategy: str) -> None:
     options = {"effort": 0.0} if strategy in ("fabolas", "mtbo", "ei") else {}
     with Study(SPACE, SIZE, strategy=strategy, seed=0, overhead=0.01, **options) as study:

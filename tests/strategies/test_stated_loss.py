@@ -16,6 +16,7 @@ from fabolas.strategies.stated_loss import (
     truncated_moments,
 )
 from fabolas.transforms import TargetTransform, identity_transform, log_transform
+from tests.helpers.marks import slow
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_a_prediction_as_uncertain_as_the_spread_of_the_losses_is_no_knowledge()
     assert known.tolist() == [True, False, False]
 
 
-@pytest.mark.parametrize("name", ["mnist", "misleading", "rugged"])
+@pytest.mark.parametrize("name", ["mnist", *slow("misleading", "rugged")])
 def test_at_no_time_an_error_rate_is_reported_that_cannot_be(name: str) -> None:
     problem = Problem.load("mnist") if name == "mnist" else FAMILIES[name](0)
     rng, preliminary = np.random.default_rng(0), []

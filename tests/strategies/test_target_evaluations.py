@@ -46,7 +46,7 @@ def test_an_information_evaluation_at_the_target_does_not_delay_a_target_evaluat
 
 
 @pytest.mark.parametrize("share", [1 / 3, 1 / 2])
-@pytest.mark.parametrize("workers", [8, *slow(2, 4)])
+@pytest.mark.parametrize("workers", slow(8, 2))
 def test_with_several_workers_target_evaluations_have_their_share_of_the_time(
     workers: int, share: float
 ) -> None:
@@ -100,6 +100,7 @@ def test_a_target_evaluation_improves_on_pending_ones_too(monkeypatch: pytest.Mo
     assert rivals == [{"a"}, {"a", "c"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fidelities", [{}, {"size": (10, 1000)}], ids=["none", "size"])
 def test_no_configuration_is_evaluated_at_the_target_twice(fidelities: dict[str, tuple[int, int]]) -> None:
     space = Space({"k": Integer(0, 4), "kind": ["a", "b"]}, fidelities)  # ten configurations
