@@ -53,7 +53,7 @@ def errors(model: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     data = Data(given, losses, 81.0 ** points[:, 1], np.zeros(len(points), dtype=bool))
     models, _, _ = surrogate.fit(SurrogatePrior(ModelSpec(), columns), data, None, 30, 12, rng)
     targets = SPACE.snap(np.column_stack([rng.random(PREDICTED), np.ones(PREDICTED)]))
-    predicted, variance = models.predict_stated_loss(targets)
+    predicted, variance = models.predict_loss(targets)
     truth = models.transform.forward(np.exp(mean(*targets.T)))
     return (truth - predicted) * models.transform.scale, np.sqrt(variance) * models.transform.scale
 

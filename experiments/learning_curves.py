@@ -176,6 +176,7 @@ def score(given: Curves, variant: str, seed: int, n: int = 24) -> tuple[float, f
     models = fitted(over, data, spec, seed)
     at_target = np.column_stack([given.x, np.ones(len(given.x))])
     predicted, variance = models.predict_stated_loss(at_target)
+    variance = variance + (1.0 - spec.nugget_fraction) * models.loss.noise(at_target).mean(axis=0)
     z = (models.transform.forward(given.losses[:, -1]) - predicted) / np.sqrt(variance)
     density = -0.5 * z**2 - 0.5 * np.log(2.0 * np.pi * variance)
     return float(density.mean()), float(np.mean(np.abs(z) < ndtri(0.95)))

@@ -233,10 +233,10 @@ def by_random(
 
 
 def by_halving(
-    data: Data, estimator: Any, space: dict[str, Any], budget: float, seed: int, wall: bool
+    data: Data, estimator: Any, space: dict[str, Any], budget: float, seed: int, wall: bool, first: int = 9
 ) -> Answers:
-    """The best of the last rungs so far after each run."""
-    best, answers, candidates = -np.inf, [], 9
+    """The best of the last rungs so far after each run; the first run has `first` candidates."""
+    best, answers, candidates = -np.inf, [], first
     with Alarm(budget, wall) as clock:
         for i in count():
             began = clock.seconds()

@@ -3,10 +3,11 @@
     python -m experiments.sklearn_trainings run --data DIRECTORY --seeds 5 --processes 2
     python -m experiments.sklearn_trainings table
 
-DIRECTORY has covtype.npz and svhn.npz (docs/experiments/scikit-learn.md); the other data come with the package and with
-scikit-learn. A full training is one candidate on all rows with all folds, the median of eight random candidates. The
-searches, the clock (process time on one thread) and the held-out error are those of `experiments.sklearn_search`. Each
-finished run is a line of the journal, so that a stopped comparison continues.
+DIRECTORY has covtype.npz (arrays numeric, wilderness, soil, y) and svhn.npz (x_train, y_train, x_test, y_test); the
+other data come with the package and with scikit-learn. A full training is one candidate on all rows with all folds, the
+median of eight random candidates. The searches, the clock (process time on one thread) and the held-out error are those
+of `experiments.sklearn_search`; the first run of halving has three candidates if the budget is at most five full
+trainings. Each finished run is a line of the journal, so that a stopped comparison continues.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments import lines
-from experiments.sklearn_search import ESTIMATORS, FOLDS, METHODS, RUN, Data, covtype, mnist
+from experiments.sklearn_search import (
+    ESTIMATORS,
+    FOLDS,
+    METHODS,
+    RUN,
+    Data,
+    by_halving,
+    covtype,
+    mnist,
+)
 
 ROWS = {"svc": 4_000, "boosting": 4_000, "mlp": 14_000, "linear": 20_000}  # at most; a training takes seconds
 HELD_OUT = 4_000
@@ -54,7 +64,7 @@ LINEAR: tuple[Any, dict[str, Any]] = (
     },
 )
 MODELS = {**ESTIMATORS, "linear": LINEAR}
-# Each data set with two models, and each model on two data sets.
+# Four data sets, and each model on two of them.
 PROBLEMS = (
     "mnist-svc",
     "covtype-boosting",
@@ -111,7 +121,8 @@ def full_training(problem: str, directory: Path) -> float:
 def one(problem: str, method: str, trainings: int, seed: int, unit: float, directory: Path) -> dict[str, Any]:
     """One run: the held-out error of its answer, and when it came."""
     data, (estimator, space) = data_of(problem, directory), MODELS[problem.split("-")[1]]
-    answers = RUN[method](data, estimator, space, trainings * unit, seed, False)
+    search = partial(by_halving, first=3) if method == "halving" and trainings <= 5 else RUN[method]
+    answers = search(data, estimator, space, trainings * unit, seed, False)
     end, params = answers[-1]
     fitted = clone(estimator).set_params(**params).fit(data.X, data.y)
     error = 1.0 - float(fitted.score(data.X_test, data.y_test))
@@ -132,9 +143,7 @@ def turn(problem: str, seed: int, directory: Path, journal: Path) -> None:
     """Every method with every budget, unless the journal has it."""
     warnings.filterwarnings("ignore")  # networks that have not converged are candidates like others
     done = finished(journal)
-    if problem not in done:
-        lines.append(journal, {"key": problem, "seconds": full_training(problem, directory)})
-    unit = finished(journal)[problem]["seconds"]
+    unit = done[problem]["seconds"]
     for trainings in TRAININGS:
         for method in np.roll(METHODS, seed):
             if key(problem, str(method), trainings, seed) not in done:
@@ -145,6 +154,11 @@ def turn(problem: str, seed: int, directory: Path, journal: Path) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs what the journal does not have yet, seed by seed."""
+    known = finished(arguments.journal)
+    for problem in arguments.problems:
+        if problem not in known:
+            seconds = full_training(problem, arguments.data)
+            lines.append(arguments.journal, {"key": problem, "seconds": seconds})
     with ProcessPoolExecutor(arguments.processes) as pool:
         turns = [
             pool.submit(turn, problem, seed, arguments.data, arguments.journal)
@@ -155,10 +169,12 @@ def run(arguments: argparse.Namespace) -> None:
             future.result()
 
 
-def errors(done: dict[str, dict[str, Any]], problem: str, method: str, trainings: int) -> np.ndarray:
-    """(seeds,) The errors of those seeds that all methods have finished."""
+def column(
+    done: dict[str, dict[str, Any]], name: str, problem: str, method: str, trainings: int
+) -> np.ndarray:
+    """(seeds,) The numbers of this name of those seeds that all methods have finished."""
     seeds = [seed for seed in range(100) if all(key(problem, m, trainings, seed) in done for m in METHODS)]
-    return np.array([done[key(problem, method, trainings, seed)]["error"] for seed in seeds])
+    return np.array([done[key(problem, method, trainings, seed)][name] for seed in seeds])
 
 
 def table(arguments: argparse.Namespace) -> None:
@@ -173,7 +189,7 @@ def table(arguments: argparse.Namespace) -> None:
     ratios: dict[tuple[int, str], list[np.ndarray]] = {}
     for problem in arguments.problems:
         for trainings in TRAININGS:
-            found = {m: 100.0 * errors(done, problem, m, trainings) for m in METHODS}
+            found = {m: 100.0 * column(done, "error", problem, m, trainings) for m in METHODS}
             n = len(found["fabolas"])
             if not n:
                 continue
@@ -187,6 +203,12 @@ def table(arguments: argparse.Namespace) -> None:
             medians = " | ".join(f"{np.median(found[m]):.2f}" for m in METHODS)
             unit = f"{done[problem]['seconds']:.1f} s"
             print(f"| {problem} | {unit} | {trainings} | {medians} | {' | '.join(cells)} |")
+    for trainings in TRAININGS:
+        for method in METHODS:
+            ends = np.concatenate([column(done, "end", p, method, trainings) for p in arguments.problems])
+            if len(ends):
+                late = f"{np.median(ends):.2f} of the budget, at the latest {ends.max():.2f}"
+                print(f"{trainings} full trainings: the last answer of {method} came at {late}")
     for (trainings, other), per_problem in ratios.items():
         means = np.array([each.mean() for each in per_problem])
         drawn = means[rng.integers(len(means), size=(2000, len(means)))].mean(axis=1)

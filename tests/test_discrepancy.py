@@ -1,6 +1,7 @@
 """The discrepancy against draws of the bends, densities of whole vectors, and curves that do bend."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from fabolas import Float, Study
 from fabolas.discrepancy import EARLY_PRIOR, EARLY_STDS, Discrepancy
 from fabolas.gp.kernels import between
 from fabolas.surrogate import Data, Surrogate, fit
+from fabolas.transforms import identity_transform
 from tests.helpers.models import surrogate_prior
 
 STD = 0.5  # of the late bend, in log-losses
@@ -23,33 +25,50 @@ def data(n: int, largest: float, fall: float = 0.0, exponent: float = 1.0, seed:
     return Data(np.column_stack([x, u]), np.exp(log_loss), np.ones(n), np.zeros(n, dtype=bool))
 
 
-def fitted(found: Data, discrepancy: float = STD) -> Surrogate:
-    prior = surrogate_prior((0,), smallest=0.001, cost_terms=(), discrepancy=discrepancy)
+def fitted(found: Data, **parts: Any) -> Surrogate:
+    f = found.points.shape[1] - 1
+    prior = surrogate_prior((0,), f, **{"smallest": 0.001, "cost_terms": (), "discrepancy": STD, **parts})
     return fit(prior, found, None, 15, 6, np.random.default_rng(1))[0]
 
 
 def discrepancy(models: Surrogate) -> Discrepancy:
-    return Discrepancy(models.loss, models.prior.over_x(), (1,), STD / models.transform.scale)
+    columns = tuple(range(1, models.loss.points.shape[1]))
+    return Discrepancy(
+        models.loss, models.observed, models.prior.over_x(), columns, STD / models.transform.scale
+    )
 
 
 def bend(models: Surrogate, points: np.ndarray, theta: np.ndarray, power: int) -> np.ndarray:
-    """The covariance of a bend of unit variance."""
+    """The covariance of a bend of unit variance in each fidelity."""
     over_x = between(models.prior.over_x(), points, points)(theta[None, :1])[0]
-    return np.asarray(np.outer(points[:, 1] ** power, points[:, 1] ** power) * 0.5 * (1.0 + over_x))
+    times = sum(np.outer(u**power, u**power) for u in points.T[1:])
+    return np.asarray(times * 0.5 * (1.0 + over_x))
 
 
-def test_it_is_the_error_of_the_mean_under_a_truth_that_bends() -> None:
+def with_epochs(found: Data) -> Data:
+    """The same trials with a second fidelity."""
+    epochs = np.random.default_rng(9).uniform(0.0, 0.8, len(found.points))
+    return replace(found, points=np.column_stack([found.points, epochs]))
+
+
+@pytest.mark.parametrize("kind", ["rows", "rows and epochs", "without a logarithm"])
+def test_it_is_the_error_of_the_mean_under_a_truth_that_bends(kind: str) -> None:
     # Draw deviations D(x, u), give them to the same posterior as data, and look at the error of its mean.
-    models = fitted(data(12, largest=0.9))
-    at = np.array([[0.3, 1.0], [0.8, 0.7], [0.5, 0.2]])
-    points, early = np.vstack([models.loss.points, at]), discrepancy(models).early_variance
+    found, at = data(12, largest=0.9), np.array([[0.3, 1.0], [0.8, 0.7], [0.5, 0.2]])
+    if kind == "rows and epochs":
+        found, at = with_epochs(found), np.column_stack([at, [1.0, 0.5, 1.0]])
+    logarithmic = kind != "without a logarithm"
+    models = fitted(found) if logarithmic else fitted(found, transform=identity_transform)
+    unit = models.transform.scale if logarithmic else 1.0
+    early = replace(discrepancy(models), std=STD / unit).early_variance
+    points = np.vstack([models.loss.points, at])
     rng, errors = np.random.default_rng(0), []
     for theta, L, V in zip(models.loss.theta, models.loss.L, models.loss.project(at).V, strict=True):
         covariance = bend(models, points, theta, 6) + early * bend(models, points, theta, 3)
         deviations = rng.multivariate_normal(np.zeros(15), covariance, size=20_000, check_valid="ignore")
         predicted = deviations[:, :12] @ np.linalg.solve(L.T, V)
         errors.append(np.mean((deviations[:, 12:] - predicted) ** 2, axis=0))
-    variance = (STD / models.transform.scale) ** 2 * np.mean(errors, axis=0)
+    variance = (STD / unit) ** 2 * np.mean(errors, axis=0)
     np.testing.assert_allclose(models.discrepancy_variance(at), variance, rtol=0.03, atol=1e-4)
 
 
@@ -58,9 +77,9 @@ def test_the_variance_of_the_early_bend_is_its_expectation_given_the_data(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fabolas.discrepancy.MAX_EVIDENCE_TRIALS", limit)
-    models = fitted(data(14, largest=0.7, fall=0.5))
+    models = fitted(with_epochs(data(14, largest=0.7, fall=0.5)))
     loss, variance = models.loss, (STD / models.transform.scale) ** 2
-    used = np.argsort(-loss.points[:, 1])[:limit]
+    used = np.argsort(-loss.points[:, 1:].sum(axis=1))[:limit]
     ratios = np.zeros(len(EARLY_PRIOR))
     for theta, L, beta in zip(loss.theta, loss.L, loss.beta, strict=True):
         gram, y = (L @ L.T)[np.ix_(used, used)], (L @ beta)[used]
@@ -81,12 +100,31 @@ def test_curves_that_begin_to_fall_faster_make_the_target_uncertain(seed: int) -
     assert falling > 3.0 * straight
 
 
+def test_no_early_bend_is_four_times_as_likely_as_one_and_small_ones_are_likelier() -> None:
+    np.testing.assert_allclose(EARLY_PRIOR, np.append(0.8, 0.2 * np.array([8, 4, 2, 1]) / 15))
+    np.testing.assert_array_equal(EARLY_STDS, [1, 2, 4, 8])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_failed_and_pending_trials_are_no_evidence_of_a_bend(seed: int) -> None:
+    found = data(30, largest=0.6, seed=seed)
+    largest = np.argsort(-found.points[:, 1])[:3]
+    failed = discrepancy(fitted(replace(found, failed=np.isin(np.arange(30), largest))))
+    expected_before = float(EARLY_PRIOR[1:] @ EARLY_STDS**2)
+    assert failed.early_variance < expected_before
+    assert replace(failed, observed=np.ones(30, dtype=bool)).early_variance > expected_before
+    models = fitted(found)
+    pending = models.condition_pending(np.array([[0.2, 0.9], [0.7, 1.0]]))
+    assert discrepancy(pending).early_variance == pytest.approx(discrepancy(models).early_variance)
+
+
 def test_a_measurement_at_the_target_removes_most_of_it() -> None:
     models = fitted(data(20, largest=0.6))
     at_target = np.array([[models.loss.points[0, 0], 1.0], [0.5, 1.0]])
     before = models.discrepancy_variance(at_target)
-    measured = models.loss.condition(at_target[:1], models.loss.mean_of(at_target[:1])[0])
-    there, elsewhere = replace(models, loss=measured).discrepancy_variance(at_target)
+    loss = models.transform.inverse(models.loss.mean_of(at_target[:1])[0])
+    measured = models.condition(Data(at_target[:1], loss, np.ones(1), np.zeros(1, dtype=bool)))
+    there, elsewhere = measured.discrepancy_variance(at_target)
     assert before.min() > 0.6 * (STD / models.transform.scale) ** 2
     assert there < 0.05 * before[0]
     assert elsewhere < 0.8 * before[1]

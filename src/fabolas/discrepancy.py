@@ -7,23 +7,22 @@ is known in closed form. There are two such terms (docs/decisions/discrepancy.md
 
 - a late bend, t = u^6. Small sizes do not show it, so its standard deviation is given.
 - an early bend, t = u^3. Small sizes show a little of it, so its standard deviation is learnt from them: curves that
-  have begun to fall faster will go on, and then nobody knows how far.
+  have begun to fall faster will go on, and how far is then uncertain.
 
-Decisions do not use the discrepancy.
+Suggestions do not depend on the discrepancy, only what is stated to the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp.kernels import Matern52, between, cubic_time, late_time
-from fabolas.gp.regression import Posterior
+from fabolas.gp.regression import Posterior, cholesky
 
 # Standard deviations of the early bend in units of the late one, and their prior: real curves rarely bend like this, so
 # there is none in four cases of five; otherwise the smaller the more likely.
@@ -39,21 +38,30 @@ class Discrepancy:
 
     Attributes:
         model: the posterior of the standardised loss.
+        observed: (n,) which points of the model have a measured loss: neither failed nor pending.
         over_x: the kernel over configurations; its length scales are the first hyperparameters of the model.
         fidelities: the columns of the fidelities, at least one.
-        std: standard deviation of the late bend at the target, in standardised losses.
+        std: standard deviation of the late bend of each fidelity at the target, in standardised losses.
     """
 
     model: Posterior
+    observed: BoolArray
     over_x: Matern52
     fidelities: tuple[int, ...]
     std: float
 
     def variance(self, points: Array) -> Array:
-        """(m,) Variance of the part of the error at points (m, D) that both bends cause."""
+        """(m,) Variance of D(x, u) - sum_i w_i D(x_i, u_i) at points (m, D), D the sum of both bends."""
         weights = self.model.weights(self.model.project(points))  # (K, n, m)
-        late, early = (self._error_variance(time, points, weights) for time in (late_time, cubic_time))
-        return self.std**2 * (late + self.early_variance * early)
+        times, known = self._bends(points), self._bends(self.model.points)
+        own = np.sum(times**2, axis=1)
+        shared = self._shared(self.model.points, points, self._lengths)
+        across = np.einsum("knm,knm->km", weights, known @ times.T * shared)
+        among = (
+            known @ known.T * self._shared(self.model.points, self.model.points, self._lengths)
+        ) @ weights
+        variance = own - 2.0 * across + np.einsum("knm,knm->km", weights, among)
+        return np.asarray(self.std**2 * np.maximum(variance, 0.0).mean(axis=0))
 
     @cached_property
     def early_variance(self) -> float:
@@ -62,42 +70,42 @@ class Discrepancy:
         The hyperparameters are samples of their posterior without the bend. So the evidence of a standard deviation,
         relative to none, is the mean of p(y | theta, std) / p(y | theta, none) over the samples.
         """
-        ratios = np.array([self._log_evidence_ratios(k) for k in range(len(self.model.theta))])  # (K, 1 + v)
+        ratios = np.array([self._log_evidence_ratios(k) for k in range(len(self.model.theta))])  # (K, 1 + s)
         posterior = np.exp(ratios - ratios.max()).mean(axis=0) * EARLY_PRIOR
         return float(posterior[1:] @ EARLY_STDS**2 / posterior.sum())
 
     def _log_evidence_ratios(self, k: int) -> Array:
-        """(1 + v,) log p(y | theta_k, std) - log p(y | theta_k, none) for no early bend and for `EARLY_STDS`.
+        """(1 + s,) log p(y | theta_k, std) - log p(y | theta_k, none) for no early bend and for `EARLY_STDS`.
 
         With G = L L' the Gram matrix and C the covariance of the bend, L^-1 C L'^-1 = Q diag(l) Q' and b = Q' L^-1 y
         give log N(y; 0, G + v C) = -1/2 sum_i (log(1 + v l_i) + b_i^2 / (1 + v l_i)) + constant for all v.
         """
-        u = self.model.points[:, list(self.fidelities)]
-        largest = np.argsort(-u.sum(axis=1), kind="stable")[:MAX_EVIDENCE_TRIALS]
-        rows, points = self.model.L[k][largest], self.model.points[largest]
-        L = np.linalg.cholesky(rows @ rows.T)
+        rows, points = self.model.L[k][self._evidence], self.model.points[self._evidence]
+        L = cholesky((rows @ rows.T)[None])[0]
         residual = solve_triangular(L, rows @ self.model.beta[k], lower=True)
-        C = self.std**2 * self._covariance(cubic_time, points, points, self._lengths[k : k + 1])[0]
+        times = cubic_time(points[:, list(self.fidelities)])
+        C = self.std**2 * (times @ times.T) * self._shared(points, points, self._lengths[k : k + 1])[0]
         whitened = solve_triangular(L, solve_triangular(L, C, lower=True).T, lower=True)
         eigenvalues, Q = np.linalg.eigh(0.5 * (whitened + whitened.T))
         b = Q.T @ residual
         scaled = 1.0 + np.append(0.0, EARLY_STDS**2)[:, None] * np.maximum(eigenvalues, 0.0)
         return np.asarray(-0.5 * np.sum(np.log(scaled) + b**2 / scaled - b**2, axis=1))
 
-    def _error_variance(self, time: Callable[[Array], Array], points: Array, weights: Array) -> Array:
-        """(m,) Variance of D(x, u) - sum_i w_i D(x_i, u_i) for D of unit variance, weights (K, n, m)."""
-        own = np.sum(time(points[:, list(self.fidelities)]) ** 2, axis=1)
-        known = self.model.points
-        across = np.einsum("knm,knm->km", weights, self._covariance(time, known, points, self._lengths))
-        among = self._covariance(time, known, known, self._lengths) @ weights
-        variance = own - 2.0 * across + np.einsum("knm,knm->km", weights, among)
-        return np.asarray(np.maximum(variance, 0.0).mean(axis=0))
+    @cached_property
+    def _evidence(self) -> IntArray:
+        """The observations that count as evidence: those at the largest sizes."""
+        sizes = self.model.points[:, list(self.fidelities)].sum(axis=1)
+        observed = np.flatnonzero(self.observed)
+        return observed[np.argsort(-sizes[observed], kind="stable")[:MAX_EVIDENCE_TRIALS]]
 
-    def _covariance(self, time: Callable[[Array], Array], A: Array, B: Array, lengths: Array) -> Array:
-        """sum_j t(u_j) t(u_j') (1 + k52(x, x')) / 2 over the fidelities j: (K, a, b)."""
-        columns = list(self.fidelities)
-        times = time(A[:, columns]) @ time(B[:, columns]).T
-        return np.asarray(times * 0.5 * (1.0 + between(self.over_x, A, B)(lengths)))
+    def _bends(self, points: Array) -> Array:
+        """Points (n, D) -> (n, 2 f): t(u) of both bends in each fidelity, times the standard deviation of the bend."""
+        u = points[:, list(self.fidelities)]
+        return np.concatenate([late_time(u), np.sqrt(self.early_variance) * cubic_time(u)], axis=1)
+
+    def _shared(self, A: Array, B: Array, lengths: Array) -> Array:
+        """(1 + k52(x, x')) / 2, the correlation of g between configurations: (K, a, b)."""
+        return np.asarray(0.5 * (1.0 + between(self.over_x, A, B)(lengths)))
 
     @property
     def _lengths(self) -> Array:

@@ -80,9 +80,8 @@ class ModelSpec:
         shared_trend: whether all configurations share a trend over the sizes.
         noise_by_size: whether the noise may decrease towards the target.
         length_prior: number of hyperparameters d -> prior of each log length scale.
-        discrepancy: standard deviation of what curves may do near the target and small sizes cannot show. In
-            log-losses, so 0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. It counts in
-            stated intervals only, see `Surrogate.discrepancy_variance`.
+        discrepancy: standard deviation of what curves may do near the target, see `Discrepancy`. In log-losses, so
+            0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. 0 for none.
         nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.

@@ -115,6 +115,7 @@ class Surrogate:
 
     prior: SurrogatePrior
     loss: Posterior
+    observed: BoolArray  # (n,) which points of the loss were measured: neither failed nor pending
     cost: Posterior
     transform: TargetTransform
     log_cost_centre: float
@@ -159,9 +160,13 @@ class Surrogate:
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
     def predict_stated_loss(self, points: Array) -> tuple[Array, Array]:
-        """The same as users are told it: the variance also has what the GP alone does not know."""
+        """`predict_loss` with the variance that users are told."""
         mean, variance = self.predict_loss(points)
-        return mean, variance + self.discrepancy_variance(points) + self.nugget_variance(points)
+        return mean, variance + self.unmodelled_variance(points)
+
+    def unmodelled_variance(self, points: Array) -> Array:
+        """(m,) What the variance of the GP lacks: the discrepancy and the nugget."""
+        return self.discrepancy_variance(points) + self.nugget_variance(points)
 
     def discrepancy_variance(self, points: Array) -> Array:
         """Variance (m,) of the error of `predict_loss` if curves bend near the target, see `Discrepancy`."""
@@ -173,7 +178,8 @@ class Surrogate:
         if not columns.fidelities or spec.discrepancy == 0.0:
             return None
         unit = self.transform.scale if self.transform.logarithmic else 1.0
-        return Discrepancy(self.loss, self.prior.over_x(), columns.fidelities, spec.discrepancy / unit)
+        std = spec.discrepancy / unit
+        return Discrepancy(self.loss, self.observed, self.prior.over_x(), columns.fidelities, std)
 
     def nugget_variance(self, points: Array) -> Array:
         """Variance (m,) of what belongs to a configuration and not to the smooth function of the GP.
@@ -225,12 +231,16 @@ class Surrogate:
         return replace(
             self,
             loss=self.loss.condition(data.points, losses),
+            observed=np.append(self.observed, ~data.failed),
             cost=self.cost.condition(data.points[timed], costs) if timed.any() else self.cost,
         )
 
     def condition_pending(self, points: Array) -> Surrogate:
         """The posterior with these evaluations pending: their variance goes, their mean stays."""
-        return replace(self, loss=self.loss.condition(points)) if len(points) else self
+        if not len(points):
+            return self
+        observed = np.append(self.observed, np.zeros(len(points), dtype=np.bool_))
+        return replace(self, loss=self.loss.condition(points), observed=observed)
 
 
 def fit(
@@ -277,6 +287,7 @@ def build(
     return Surrogate(
         prior,
         prior.loss_gp().posterior(data.points, targets.losses, samples.loss),
+        ~data.failed,
         prior.cost_gp().posterior(data.points[targets.timed], targets.costs, samples.cost),
         targets.transform,
         targets.log_cost_centre,

@@ -146,8 +146,7 @@ def test_a_loop_of_links_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     for look in (open_study, read):
-        # Up to Python 3.12 the loop is found when the path is resolved, later when the file is opened.
-        with pytest.raises(ValueError, match=r"storage must be a (path|file)"):
+        with pytest.raises(ValueError, match=r"storage must be a path, got .*(loop|[Ss]ymlink)"):
             look(tmp_path / "a")
 
 

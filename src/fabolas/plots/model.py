@@ -88,7 +88,7 @@ class Model:
 
     @default_error_state()
     def loss(self, points: Array) -> Interval:
-        """The loss without noise at points (m, d + f)."""
+        """The expected loss of a configuration at points (m, d + f), with the intervals that are stated."""
         return self.losses(*self.fitted.surrogate.predict_stated_loss(points))
 
     @cached_property

@@ -32,9 +32,13 @@ def resolve(path: str | Path) -> Path:
         file = f"write {text[url.end() :]!r}" if url["kind"] == "sqlite" else "give the name of a file"
         raise ValueError(f"storage must be a path, got the URL {text!r}; {file}")
     try:
-        return Path(path).expanduser().resolve()
+        found = Path(path).expanduser().resolve()
     except (RuntimeError, OSError, ValueError) as error:  # no such user, a loop of links, a NUL character
         raise ValueError(f"storage must be a path, got {text!r}: {error}") from error
+    # From Python 3.13 on, `resolve` returns a loop as it is. Unlike `Path.is_symlink`, this never raises.
+    if os.path.islink(found):  # noqa: PTH114
+        raise ValueError(f"storage must be a path, got {text!r}: a loop of symbolic links")
+    return found
 
 
 def kind_of(path: Path) -> str:

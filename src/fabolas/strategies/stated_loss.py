@@ -6,10 +6,10 @@ can have: a mean above 1, for example. And before the target was measured, all c
 
 - A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
   distribution.
-- The measured losses are standardised, so their variance is one. A prediction with a larger variance says less than
-  the measured losses do. It is replaced by `prior_moments`, which say only in which range the loss is.
-- The variance is that of `Surrogate.predict_stated_loss`. It includes what curves may do near the target (discrepancy)
-  and what a configuration has of its own (nugget).
+- The measured losses are standardised, so their variance is one. If the GP predicts with a larger variance, it says
+  less than the measured losses do. It is replaced by `prior_moments`, which say only in which range the loss is.
+- To the variance of the GP is added what curves may do near the target (discrepancy) and what a configuration has of
+  its own (nugget), see `Surrogate.unmodelled_variance`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def stated_loss(
     known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
     if not (verified or known[0]):
         return *prior_moments(losses), True
-    stated = surrogate.predict_stated_loss(point)
-    (loss,), (std,) = truncated_moments(surrogate.transform, *stated, possible_losses(losses))
+    variance = variance + surrogate.unmodelled_variance(point)
+    (loss,), (std,) = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
     return float(loss), float(std), False
 
 
@@ -52,8 +52,8 @@ def stated_losses(surrogate: Surrogate, points: Array, losses: Array) -> tuple[A
     """
     mean, variance = surrogate.predict_loss(points)
     known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
-    stated = surrogate.predict_stated_loss(points)
-    loss, std = truncated_moments(surrogate.transform, *stated, possible_losses(losses))
+    variance = variance + surrogate.unmodelled_variance(points)
+    loss, std = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
     return loss, np.where(known, std, np.maximum(std, prior_moments(losses)[1]))
 
 
