@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from fabolas.execution import (
@@ -384,10 +385,8 @@ time.sleep(1000)
 
 
 def _workers(parent: int) -> list[int]:
-    found = subprocess.run(
-        ["pgrep", "-P", str(parent), "-f", "fabolas.execution.worker"], capture_output=True, check=False
-    )
-    return [int(pid) for pid in found.stdout.split()]
+    children = psutil.Process(parent).children()
+    return [child.pid for child in children if any("fabolas.execution.worker" in a for a in child.cmdline())]
 
 
 def test_a_worker_in_which_python_has_not_started_ends_with_its_parent(
