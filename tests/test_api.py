@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -508,3 +509,19 @@ def test_what_happens_before_the_first_suggestion_does_not_count_towards_the_bud
     result = minimize(objective, time_budget=10.0, storage=Slow(), clock=clock)
     assert len(result.trials) == 3
     assert result.elapsed == pytest.approx(12.0)
+
+
+def test_a_second_run_whose_budget_is_used_up_says_that_nothing_was_run(tmp_path: Path) -> None:
+    run = partial(
+        fabolas.minimize,
+        lambda config, size: config["x"],
+        {"x": fabolas.Float(0.0, 1.0)},
+        {"size": (10, 100)},
+        max_trials=4,
+        storage=tmp_path / "run.db",
+        seed=0,
+        progress=False,
+    )
+    assert "no trial was run now" not in str(run())
+    assert "no trial was run now, because earlier runs of this study have used up the budget" in str(run())
+    assert "no trial was run now" not in str(run(fresh_budget=True))

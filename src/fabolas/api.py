@@ -58,14 +58,16 @@ class Result(StudyView):
         unverified: Why the answer was not verified at the target although the run was to verify it; None if it was.
     """
 
-    def __init__(self, study: StudyView, run: Run, unverified: str | None = None) -> None:
+    def __init__(
+        self, study: StudyView, run: Run, unverified: str | None = None, *, ran_nothing: bool = False
+    ) -> None:
         super().__init__(
             study.space,
             RecordCopy(study.seed, study.direction, study.history, study.overhead, study.trajectory),
         )
         self._strategy, self._run = study.strategy, run
         self.interrupted, self.given_up, self.stopped = run.interrupted, run.given_up, run.stopped
-        self.unverified = unverified
+        self.unverified, self._ran_nothing = unverified, ran_nothing
 
     @property
     def strategy(self) -> Strategy:
@@ -88,8 +90,20 @@ class Result(StudyView):
         return self._run.incumbent
 
     def _verification(self, incumbent: Incumbent) -> str:
-        why = f": {self.unverified}" if self.unverified is not None else ""
-        return super()._verification(incumbent) + why
+        known = super()._verification(incumbent)
+        if self.unverified is None:
+            return known
+        return (
+            f"{known}; not verified: {self.unverified}"
+            if incumbent.preliminary
+            else f"{known}: {self.unverified}"
+        )
+
+    def _work(self) -> str:
+        if not self._ran_nothing:
+            return super()._work()
+        used_up = "no trial was run now, because earlier runs of this study have used up the budget"
+        return f"{super()._work()}\n{used_up}; give a larger one, fresh_budget=True or another storage"
 
     def __repr__(self) -> str:
         counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"
@@ -246,10 +260,12 @@ def minimize(
             checkpoint_limits=kept,
             grace=grace,
         )
+        n_before = len(study.trials)
         with show_progress(progress, budget, clock) as display:
             run = engine.run(display if progress else None, interrupts)
         _check_answer(study, run)
-        return Result(study, run, _why_unverified(study, run, budget, verify))
+        ran_nothing = 0 < n_before == len(study.trials) and not run.interrupted
+        return Result(study, run, _why_unverified(study, run, budget, verify), ran_nothing=ran_nothing)
 
 
 def verifies(study: Study, verify: bool) -> bool:

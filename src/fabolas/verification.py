@@ -369,7 +369,8 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
     failed = np.flatnonzero(history.failed & at_target)
     if len(failed) and not (history.complete & at_target).any():
         error = safe_text(error_summary(history.trials[int(failed[-1])].error))
-        return f"{len(failed)} evaluations at the target failed, the last one with: {error}"
+        how_many = "one evaluation" if len(failed) == 1 else f"{len(failed)} evaluations"
+        return f"{how_many} at the target failed, the last one with: {error}"
     cost = float(study.predict(incumbent.config).cost[0])
     if budget.seconds is not None and not (history.complete & at_target).any():
         return (

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fabolas import History, Incumbent, Space, Suggestion, Trial
+from fabolas.reports import Report
 from fabolas.strategies import Strategy, make
 from fabolas.strategies.maximized import Direction, directed
 from fabolas.study.view import RecordCopy, StudyView
@@ -69,8 +70,27 @@ def _trials(space: Space, n: int, loss: Loss, rng: np.random.Generator) -> list[
             None if value is not None else "Traceback (most recent call last):\nValueError: no <b>luck</b>"
         )
         status = "complete" if value is not None else "failed"
-        trials.append(Trial(suggestion, status, value, cost, error=error, elapsed=elapsed))  # type: ignore[arg-type]
+        reports = _reports(space, suggestion, loss, cost) if value is not None else ()
+        trials.append(
+            Trial(suggestion, status, value, cost, error=error, elapsed=elapsed, reports=reports)  # type: ignore[arg-type]
+        )
     return trials
+
+
+def _reports(space: Space, suggestion: Suggestion, loss: Loss, cost: float) -> tuple[Report, ...]:
+    """Two reports on the way, if a fidelity of the space has reports."""
+    named = [name for name, fidelity in space.fidelities.items() if fidelity.reports]
+    if not named:
+        return ()
+    end, low = suggestion.fidelity[named[0]], space.fidelities[named[0]].low
+    found = []
+    for value in sorted({int(low + part * (end - low)) for part in (0.2, 0.5)} - {end}):
+        fidelity = {**suggestion.fidelity, named[0]: value}
+        passed = loss(suggestion.config, dict(fidelity))
+        if passed is not None:
+            point = space.encode(suggestion.config, fidelity)
+            found.append(Report(fidelity, point, passed, cost * value / end))
+    return tuple(found)
 
 
 def _cost(fidelity: Mapping[str, float], rng: np.random.Generator) -> float:

@@ -70,6 +70,7 @@ _MAKE: dict[str, Callable[[], View]] = {
     "two fidelities": lambda: view_of(
         Space(SVM, {**SIZE, "epochs": Fidelity(0.5, 8.0, log=False, integer=False)}), 40, bowl
     ),
+    "reports": lambda: view_of(Space(SVM, {"epochs": Fidelity(1, 50, reports=True)}), 30, bowl),
     "no fidelity": lambda: view_of(Space(SVM), 30, bowl),
     "one hyperparameter": lambda: view_of(Space({"C": Float(1e-3, 1e3, log=True)}, SIZE), 12, bowl),
     "one trial": lambda: view_of(Space(SVM, SIZE), 1, bowl),

@@ -61,7 +61,7 @@ def shown(terminal: bool) -> str:
 def test_the_progress_line_says_time_trials_incumbent_size_and_overhead() -> None:
     assert line(FULL, Budget(1800.0, 100)) == (
         "1m05s / 30m00s | 23 / 100 trials (2 failed) | best 0.03125 ± 0.0041 | "
-        "size 1,250, epochs 0.5 | 9% overhead"
+        "last trial: size 1,250, epochs 0.5 | 9% overhead"
     )
     assert line(Snapshot(), Budget(trials=5)) == "0.0s | 0 / 5 trials | no answer yet"
     assert [duration(s) for s in (0.04, 9.5, 59.4, 60, 3599.9, 7380)] == [

@@ -132,3 +132,27 @@ def test_what_was_measured_at_the_target_is_not_preliminary() -> None:
     assert not best.preliminary
     assert best.verified
     assert abs(best.loss - 0.25) < 2 * best.std < 0.25
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_a_verified_loss_that_all_trials_have_is_stated_as_it_is(loss: float) -> None:
+    result = fabolas.minimize(
+        lambda config, size: loss,
+        {"x": fabolas.Float(0.0, 1.0)},
+        {"size": (10, 1000)},
+        max_trials=6,
+        seed=0,
+        progress=False,
+    )
+    best = result.incumbent()
+    assert best is not None
+    assert best.verified
+    assert (best.loss, best.std) == (loss, 0.0)
+    assert f"verified at the target: measured {loss:.4g} there" in str(result)
+
+
+def test_what_is_not_known_is_not_stated_above_what_the_configuration_has_reached() -> None:
+    losses = np.array([0.1, 0.5, 0.8, 0.9])
+    mean, std = prior_moments(losses, own=0.1)
+    assert (mean, std) == pytest.approx((0.1, 0.2 / np.sqrt(12.0)))
+    assert prior_moments(losses, own=0.9) == prior_moments(losses)

@@ -59,7 +59,7 @@ def test_it_shows_the_answer_and_the_last_trials(tmp_path: Path) -> None:
     text = " ".join(page.words)
     assert f"{result.predicted_loss:.4g} ± 0" in text
     assert f"{result.best_config['x']:.4g}" in page.words
-    assert "verified at the target" in page.words
+    assert "verified at the target: measured " in text
     assert "last 10 of 12 trials" in page.words
     assert [word for word in page.words if word.startswith("#")] == [f"#{i}" for i in range(2, 12)]
     loaded = Page(fabolas.load(tmp_path / "run.db")._repr_html_())

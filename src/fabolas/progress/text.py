@@ -16,13 +16,13 @@ _NO_TRIALS = "·"
 
 
 def line(snapshot: Snapshot, budget: Budget) -> str:
-    """Return all in one line: ``1m05s / 30m00s | 23 trials | best 0.03 ± 0.01 | size 1,250 | 9% overhead``."""
+    """Return all in one line: ``1m05s / 30m | 23 trials | best 0.03 ± 0.01 | last trial: size 1,250 | 9% overhead``."""
     of_time = f" / {duration(budget.seconds)}" if budget.seconds is not None else ""
     parts = [f"{duration(snapshot.elapsed)}{of_time}", _trials_in_line(snapshot, budget.trials)]
     best = snapshot.incumbent
     parts.append("no answer yet" if best is None else f"best {loss(best, snapshot.measured)}")
     if snapshot.fidelity:
-        parts.append(fidelities(snapshot.fidelity))
+        parts.append(f"last trial: {fidelities(snapshot.fidelity)}")
     if snapshot.trials:
         parts.append(f"{snapshot.overhead_share:.0%} overhead")
     return " | ".join(parts)

@@ -53,8 +53,10 @@ def recommend(
     )
     winner = int(short[np.argmin(expected)])
     verified = bool(counts[winner])
+    own = history.losses[complete[which == winner]]
+    own = own[measured[which == winner]] if verified else own
     loss, std, preliminary = stated_loss(
-        surrogate, target[[winner]], history.losses[history.complete], verified
+        surrogate, target[[winner]], history.losses[history.complete], float(own.min()), verified
     )
     return Incumbent(
         config=history.trials[complete[first[winner]]].config,

@@ -283,7 +283,14 @@ class StudyView(ABC):
         return f"{counts} in {self.elapsed:.4g} s, {share}"
 
     def _verification(self, incumbent: Incumbent) -> str:
-        return what_is_known(incumbent)
+        """Whether the answer was verified, and what was measured then, as text."""
+        if not incumbent.verified:
+            return what_is_known(incumbent)
+        at_target = self.space.is_at_target(self.history.points)
+        trials = zip(self.history.trials, at_target, strict=True)
+        there = [t.loss for t, full in trials if full and t.id in incumbent.trial_ids and t.loss is not None]
+        measured = f": measured {sum(there) / len(there):.4g} there" if there else ""
+        return what_is_known(incumbent) + measured
 
     def _answer(self) -> Incumbent:
         incumbent = self.incumbent()
