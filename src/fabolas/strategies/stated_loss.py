@@ -107,7 +107,7 @@ def prior_moments(losses: Array, own: float | None = None) -> tuple[float, float
     The distribution is uniform from the lowest possible loss to the upper quartile of the measured ones, because a
     recommended configuration is not among the worst. If there is no lowest possible loss, the range goes as far below
     the lowest measured loss as the quartile is above it. The mean is not above the configuration's own loss on a
-    subset, because more data rarely make a configuration worse: then the range ends as far above it as it begins below.
+    subset, because more data rarely make a configuration worse. Sometimes they do, so the deviation stays.
 
     Args:
         losses: (n,) all measured losses.
@@ -117,9 +117,8 @@ def prior_moments(losses: Array, own: float | None = None) -> tuple[float, float
     low, _ = possible_losses(losses)
     if not np.isfinite(low):
         low = lowest - ((high - lowest) or abs(lowest) or 1.0)
-    if own is not None and own > low:
-        high = min(high, 2.0 * own - low)
-    return 0.5 * (low + high), (high - low) / float(np.sqrt(12.0))
+    middle = 0.5 * (low + high)
+    return middle if own is None else min(middle, own), (high - low) / float(np.sqrt(12.0))
 
 
 def knows_more_than_data(mean: Array, variance: Array, targets: Array) -> BoolArray:
