@@ -48,7 +48,7 @@ def errors(model: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     kept = j == POINTS - 1 if model == "ends" else np.ones(len(j), dtype=bool)
     points, losses, number = points[kept], losses[kept], number[kept]
     common = model == "reports, common noise"
-    columns = Columns(SPACE.n_choices, 1, relative_sizes(SPACE), 2 if common else None)
+    columns = Columns(SPACE.n_choices, 1, relative_sizes(SPACE), 2 if common else None, curve=1)
     given = in_training(points, number) if common else points
     data = Data(given, losses, 81.0 ** points[:, 1], np.zeros(len(points), dtype=bool))
     models, _, _ = surrogate.fit(SurrogatePrior(ModelSpec(), columns), data, None, 30, 12, rng)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas.gp.regression import NOISE_FLOOR
+from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
 from fabolas.surrogate import Data, fit
 from tests.helpers.models import surrogate_prior
 
@@ -44,3 +45,13 @@ def test_with_two_fidelities_the_noise_is_largest_where_both_are_smallest() -> N
     points = np.array([[0.5, 0.0, 0.0], [0.5, 0.0, 1.0], [0.5, 1.0, 0.0], [0.5, 1.0, 1.0]])
     modelled = noise.variance(np.array([[0.0, -30.0]]), points)[0]
     np.testing.assert_allclose(modelled, [1.0, 0.5, 0.5, 0.0], atol=1e-5)
+
+
+def test_the_noise_of_reported_epochs_does_not_disappear_at_the_target_but_that_of_rows_does() -> None:
+    sizes = (lambda u: 0.01 ** (1.0 - u),) * 2
+    points = np.array([[0.5, 0.0, 0.0], [0.5, 0.0, 1.0], [0.5, 1.0, 0.0], [0.5, 1.0, 1.0]])
+    both = SurrogatePrior(ModelSpec(), Columns((0,), 2, sizes, training=3, curve=2)).loss_gp().noise
+    theta = np.array([[0.0, -20.0]])  # all noise is that of subsets
+    assert both.variance(theta, points)[0] == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-5)
+    epochs = SurrogatePrior(ModelSpec(), Columns((0,), 1, sizes[:1], training=2, curve=1)).loss_gp().noise
+    assert epochs.variance(theta[:, :1], points[:, :2])[0] == pytest.approx(1.0, abs=1e-5)

@@ -114,12 +114,14 @@ class Columns:
         n_fidelities: how many fidelity columns the models see, the first ones; 0 if all trials are at the target.
         relative_sizes: for each fidelity of the space u (n,) -> s (n,), the value relative to the target.
         training: the column of the data that holds the number of the training, if trainings report on the way.
+        curve: the column of the fidelity that trainings pass through and report, if there is one.
     """
 
     n_choices: tuple[int, ...]
     n_fidelities: int = 0
     relative_sizes: tuple[Callable[[Array], Array], ...] = ()
     training: int | None = None
+    curve: int | None = None
 
     @property
     def fidelities(self) -> tuple[int, ...]:
@@ -148,8 +150,7 @@ class SurrogatePrior:
     def loss_gp(self) -> GaussianProcess:
         """The prior over standardised, transformed losses."""
         spec, f = self.spec, self.columns.n_fidelities
-        by_size = spec.noise_by_size and f > 0
-        noise = Noise(self._subset_noise()) if by_size else Noise()
+        noise = Noise(self._subset_noise()) if spec.noise_by_size and self._subset_fidelities() else Noise()
         deviations = [
             BrownianKernel(self.columns.fidelities, d.time_warp, d.log_variance_prior)
             for d in spec.loss_deviations
@@ -192,13 +193,23 @@ class SurrogatePrior:
         n_choices = self.columns.n_choices
         return Matern52(n_choices, self.spec.length_prior(len(n_choices)))
 
-    def _subset_noise(self) -> Callable[[Array], Array]:
-        """Points (n, D) -> (n,), the mean over fidelities of (1/s - 1) / (1/s_min - 1): from 1 to 0 at the target.
+    def _subset_fidelities(self) -> list[int]:
+        """The numbers of the fidelities that may be sizes of subsets; epochs that are reported are not."""
+        return [j for j, column in enumerate(self.columns.fidelities) if column != self.columns.curve]
 
-        A mean over n of N rows, drawn without replacement, has a variance in proportion to 1/n - 1/N.
+    def _subset_noise(self) -> Callable[[Array], Array]:
+        """Points (n, D) -> (n,), the mean over sizes of (1/s - 1) / (1/s_min - 1): from 1 to 0 at the target.
+
+        A mean over n of N rows, drawn without replacement, has a variance in proportion to 1/n - 1/N. Epochs that a
+        training passes through are no subset: their noise does not disappear at the target.
         """
-        columns, at_smallest = self.columns, np.expm1(self.columns.log_ranges())
-        return lambda points: np.asarray(np.mean(np.expm1(-columns.log_sizes(points)) / at_smallest, axis=1))
+        columns, subsets = self.columns, self._subset_fidelities()
+        at_smallest = np.expm1(columns.log_ranges())[subsets]
+
+        def evaluate(points: Array) -> Array:
+            return np.asarray(np.mean(np.expm1(-columns.log_sizes(points)[:, subsets]) / at_smallest, axis=1))
+
+        return evaluate
 
     def _kernel(
         self, basis: Basis, deviations: list[BrownianKernel], slopes: list[float], logdiag_prior: Prior

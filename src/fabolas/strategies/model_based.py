@@ -65,7 +65,9 @@ class ModelBased:
         self._domain = domain
         self._curve_column = space.curve_column if self.reads_curves else None
         training = None if self._curve_column is None else space.dim + space.n_fidelities
-        columns = Columns(space.n_choices, n_model_fidelities, relative_sizes(space), training)
+        columns = Columns(
+            space.n_choices, n_model_fidelities, relative_sizes(space), training, self._curve_column
+        )
         self._fitter = SurrogateFitter(SurrogatePrior(model, columns), self._curve_column)
         self._design: Array | None = None  # (k, D)
         self._batch = Batch.empty(space.dim + space.n_fidelities)
