@@ -53,11 +53,9 @@ def recommend(
     )
     winner = int(short[np.argmin(expected)])
     verified = bool(counts[winner])
-    own = history.losses[complete[which == winner]]
-    own = own[measured[which == winner]] if verified else own
-    loss, std, preliminary = stated_loss(
-        surrogate, target[[winner]], history.losses[history.complete], float(own.min()), verified
-    )
+    own = history.losses[complete[(which == winner) & (measured | (not verified))]]
+    every = history.losses[history.complete]
+    loss, std, preliminary = stated_loss(surrogate, target[[winner]], every, float(own.min()), verified)
     return Incumbent(
         config=history.trials[complete[first[winner]]].config,
         loss=loss,
