@@ -27,14 +27,14 @@ def trainable(config: dict[str, Any]) -> None:
 
 
 def main(directory: Path) -> None:
-    """Runs 12 trials, two at a time."""
+    """Runs 6 trials, two at a time."""
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     search = FabolasSearch(FIDELITIES, seed=0)
     tuner = tune.Tuner(
         trainable,
         param_space={**SPACE, "directory": str(directory)},
         tune_config=tune.TuneConfig(
-            metric="loss", mode="min", search_alg=search, num_samples=12, max_concurrent_trials=2
+            metric="loss", mode="min", search_alg=search, num_samples=6, max_concurrent_trials=2
         ),
         run_config=tune.RunConfig(name="run", storage_path=str(directory / "results"), verbose=0),
     )
