@@ -29,6 +29,7 @@ from tests.helpers.problems import SIZE, SPACE, bowl, minimize
 from tests.helpers.waiting import PATIENCE, wait_until
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does() -> None:
     result = minimize(bowl, max_trials=12, workers=2)
     assert sorted(trial.id for trial in result.trials) == list(range(12))
@@ -265,6 +266,7 @@ def test_workers_do_not_wait_for_overhead_that_fits_beside_their_trials() -> Non
     assert used > 0.93
 
 
+@pytest.mark.slow
 def test_a_trial_that_no_worker_could_start_has_an_unknown_cost() -> None:
     class Closed(Executor):
         """Takes nothing."""

@@ -239,6 +239,7 @@ def test_half_a_message_of_a_dead_worker_is_a_failed_trial() -> None:
     assert "ended with exit code 7" in (ended.error or "")
 
 
+@pytest.mark.slow
 def test_half_a_message_of_a_living_worker_is_waited_for_until_the_timeout_or_until_it_is_abandoned() -> None:
     backend = backend_for(half_message, workers=1, limits=Limits(60.0))
     backend.submit(Job(0, {"do": "go on"}, {"size": 1}, timeout=0.3))
@@ -288,6 +289,7 @@ def test_a_started_pool_runs_its_jobs_in_the_processes_that_were_started() -> No
     assert 1 <= len({one.loss for one in ended.values()}) <= 2
 
 
+@pytest.mark.slow
 def test_a_pool_does_not_wait_for_a_worker_that_dies_while_it_starts() -> None:
     backend = backend_for(lambda config, size, data: 0.5, Loading(die), workers=1, limits=Limits(60.0))
     with within(PATIENCE):

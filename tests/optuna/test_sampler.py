@@ -175,6 +175,7 @@ def test_an_enqueued_fidelity_out_of_range_is_an_error(sampler: Any, objective: 
         study.optimize(objective, n_trials=1)
 
 
+@pytest.mark.slow
 def test_maximising_is_minimising_the_negative() -> None:
     chosen = []
     for sign, direction in ((1.0, "minimize"), (-1.0, "maximize")):

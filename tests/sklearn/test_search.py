@@ -528,6 +528,7 @@ class TestFailures:
         assert found.best_params_["C"] <= 0.1
         assert found.best_score_ <= 1
 
+    @pytest.mark.slow
     def test_an_infinite_score_never_wins(self) -> None:
         def boundless(estimator: Any, X: Any, y: Any) -> float:
             return np.inf if estimator.C > 0.1 else float(np.mean(estimator.predict(X) == y))

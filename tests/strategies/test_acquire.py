@@ -262,6 +262,7 @@ def crowded(n: int = 200) -> tuple[Representers, PosteriorSamples, np.ndarray]:
     return representers, PosteriorSamples.draw(representers, 128, rng), candidates
 
 
+@pytest.mark.slow
 def test_representers_explain_no_more_of_an_outcome_than_there_is() -> None:
     representers, _, candidates = crowded()
     _, a = representers.influence(candidates)

@@ -157,6 +157,7 @@ def test_results_from_elsewhere_do_not_count_towards_a_budget(tmp_path: Path) ->
     assert len(again.trials) == len(result.trials) + 2
 
 
+@pytest.mark.slow
 def test_a_wider_study_takes_over_the_trials_of_an_old_file(tmp_path: Path) -> None:
     kinds = {"kind": [np.sum, np.mean]}
     old = minimize_in({**SPACE, **kinds}, tmp_path / "old.db", 12)
