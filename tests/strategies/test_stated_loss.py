@@ -149,10 +149,3 @@ def test_a_verified_loss_that_all_trials_have_is_stated_as_it_is(loss: float) ->
     assert best.verified
     assert (best.loss, best.std) == (loss, 0.0)
     assert f"verified at the target: measured {loss:.4g} there" in str(result)
-
-
-def test_what_is_not_known_is_not_stated_above_what_the_configuration_has_reached() -> None:
-    losses = np.array([0.1, 0.5, 0.8, 0.9])
-    mean, std = prior_moments(losses, own=0.1)
-    assert (mean, std) == pytest.approx((0.1, prior_moments(losses)[1]))
-    assert prior_moments(losses, own=0.9) == prior_moments(losses)

@@ -53,9 +53,8 @@ def recommend(
     )
     winner = int(short[np.argmin(expected)])
     verified = bool(counts[winner])
-    own = history.losses[complete[(which == winner) & (measured | (not verified))]]
     every = history.losses[history.complete]
-    loss, std, preliminary = stated_loss(surrogate, target[[winner]], every, float(own.min()), verified)
+    loss, std, preliminary = stated_loss(surrogate, target[[winner]], every, verified)
     return Incumbent(
         config=history.trials[complete[first[winner]]].config,
         loss=loss,

@@ -25,7 +25,7 @@ _TAIL = 8.0  # standard deviations; what lies beyond has a probability of 1e-15
 
 
 def stated_loss(
-    surrogate: Surrogate, point: Array, losses: Array, own: float, verified: bool
+    surrogate: Surrogate, point: Array, losses: Array, verified: bool
 ) -> tuple[float, float, bool]:
     """Mean and standard deviation of the loss at a point (1, D), and whether the models know too little of it.
 
@@ -33,15 +33,14 @@ def stated_loss(
         surrogate: the fitted models.
         point: (1, D) at the target.
         losses: (n,) all measured losses.
-        own: the lowest measured loss of the configuration, at any size.
         verified: whether the loss was measured at the point; then it is known.
     """
     if verified and len(losses) > 1 and losses.min() == losses.max():  # nothing to model: all trials agree
-        return own, 0.0, False
+        return float(losses[0]), 0.0, False
     mean, variance = surrogate.predict_loss(point)
     known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
     if not (verified or known[0]):
-        return *prior_moments(losses, own), True
+        return *prior_moments(losses), True
     variance = variance + surrogate.unmodelled_variance(point)
     (loss,), (std,) = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
     return float(loss), float(std), False
@@ -101,24 +100,19 @@ def truncated_moments(
     return expected, np.sqrt(np.sum(weights * (values - expected[:, None]) ** 2, axis=1))
 
 
-def prior_moments(losses: Array, own: float | None = None) -> tuple[float, float]:
-    """Mean and standard deviation of a loss of which only measured losses are known.
+def prior_moments(losses: Array) -> tuple[float, float]:
+    """Mean and standard deviation of a loss of which only the measured losses (n,) are known.
 
     The distribution is uniform from the lowest possible loss to the upper quartile of the measured ones, because a
     recommended configuration is not among the worst. If there is no lowest possible loss, the range goes as far below
-    the lowest measured loss as the quartile is above it. The mean is not above the configuration's own loss on a
-    subset, because more data rarely make a configuration worse. Sometimes they do, so the deviation stays.
-
-    Args:
-        losses: (n,) all measured losses.
-        own: the lowest measured loss of the configuration; None for any configuration.
+    the lowest measured loss as the quartile is above it. The configuration's own loss on a subset does not count: where
+    small subsets mislead, it is far below the loss at the target.
     """
-    lowest, high = float(losses.min()), float(np.quantile(losses, 0.75))
+    lowest, quartile = float(losses.min()), float(np.quantile(losses, 0.75))
     low, _ = possible_losses(losses)
     if not np.isfinite(low):
-        low = lowest - ((high - lowest) or abs(lowest) or 1.0)
-    middle = 0.5 * (low + high)
-    return middle if own is None else min(middle, own), (high - low) / float(np.sqrt(12.0))
+        low = lowest - ((quartile - lowest) or abs(lowest) or 1.0)
+    return 0.5 * (low + quartile), (quartile - low) / float(np.sqrt(12.0))
 
 
 def knows_more_than_data(mean: Array, variance: Array, targets: Array) -> BoolArray:
