@@ -83,6 +83,8 @@ class ModelSpec:
         discrepancy: standard deviation of what curves may do near the target, see `Discrepancy`. In log-losses, so
             0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. 0 for none.
         nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
+        max_trials: the posteriors are given at most this many trials, because their cost is cubic in them. With more,
+            see `informative_subset` in strategies/fitting.py.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.
     """
@@ -102,6 +104,7 @@ class ModelSpec:
     length_prior: Callable[[int], Prior] = scaled_length_prior
     discrepancy: float = 0.5
     nugget_fraction: float = NUGGET_FRACTION
+    max_trials: int = 600
     cost_from_fidelity: bool = False
 
 

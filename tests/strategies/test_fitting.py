@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Space
-from fabolas.strategies import fitting
+from fabolas.model_spec import ModelSpec
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.strategies.fitting import informative_subset
@@ -52,15 +52,12 @@ def test_few_trials_are_all_kept_and_the_thinned_ones_stay_as_the_history_grows(
 
 
 @pytest.mark.slow
-def test_predictions_of_the_best_configurations_agree_with_exact_inference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_predictions_of_the_best_configurations_agree_with_exact_inference() -> None:
     record = history(700)
     target = np.column_stack([0.4 + 0.1 * np.random.default_rng(3).normal(size=(20, 2)), np.ones(20)])
     found = {}
     for limit in (200, 10_000):
-        monkeypatch.setattr(fitting, "MAX_POSTERIOR_TRIALS", limit)
-        strategy = Fabolas(SPACE)
+        strategy = Fabolas(SPACE, model=ModelSpec(max_trials=limit))
         strategy._fitter.fit(record, Effort.at(0.5, 100), True, np.random.default_rng(0))
         assert len(strategy._fitter.posterior(record).loss.points) == min(limit, 700)
         found[limit] = strategy.predict(record, target)
@@ -70,9 +67,8 @@ def test_predictions_of_the_best_configurations_agree_with_exact_inference(
     np.testing.assert_allclose(found[200].loss, found[10_000].loss, rtol=0.04)
 
 
-def test_the_incumbent_of_a_long_history_is_still_a_good_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "MAX_POSTERIOR_TRIALS", 60)
-    record, strategy = history(300), Fabolas(SPACE, effort=0.0)
+def test_the_incumbent_of_a_long_history_is_still_a_good_one() -> None:
+    record, strategy = history(300), Fabolas(SPACE, effort=0.0, model=ModelSpec(max_trials=60))
     strategy.suggest(record, (), np.random.default_rng(0))
     incumbent = strategy.incumbent(record)
     assert incumbent is not None

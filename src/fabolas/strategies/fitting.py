@@ -15,10 +15,6 @@ from fabolas.surrogate import Data, HyperparameterSets, Surrogate
 from fabolas.transforms import TargetTransform
 from fabolas.trials import History
 
-# The posterior is given at most this many trials, because its cost is cubic in them. With more, see
-# `informative_subset`.
-MAX_POSTERIOR_TRIALS = 600
-
 
 @dataclass(frozen=True)
 class SurrogateWithTrials:
@@ -144,7 +140,7 @@ class SurrogateFitter:
         if self._curves is None:
             return _data_of(history, chosen), chosen
         data = self._curves.data(
-            history, asked, np.isin(np.arange(len(history)), chosen), MAX_POSTERIOR_TRIALS
+            history, asked, np.isin(np.arange(len(history)), chosen), self.prior.spec.max_trials
         )
         if self.prior.spec.cost_from_fidelity:
             data = replace(data, costs=np.exp(self.prior.columns.log_sizes(data.points).sum(axis=1)))
@@ -157,11 +153,11 @@ class SurrogateFitter:
         kept = np.zeros(len(history), dtype=np.bool_)
         kept[asked] = True
         kept &= ~history.abandoned & ~_contradicted(history)
-        index = np.flatnonzero(kept)
-        if len(index) > MAX_POSTERIOR_TRIALS:
+        index, most = np.flatnonzero(kept), self.prior.spec.max_trials
+        if len(index) > most:
             losses = np.where(history.failed[index], np.inf, history.losses[index])
             log_sizes = self.prior.columns.log_sizes(history.points[index]).sum(axis=1)
-            index = index[informative_subset(losses, log_sizes, MAX_POSTERIOR_TRIALS)]
+            index = index[informative_subset(losses, log_sizes, most)]
         return index
 
     def _fitted_transform(self, history: History) -> TargetTransform | None:

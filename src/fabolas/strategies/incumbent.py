@@ -7,7 +7,6 @@ import numpy as np
 from fabolas._types import Array, BoolArray
 from fabolas.space import Space
 from fabolas.strategies.acquire import point_key
-from fabolas.strategies.fitting import MAX_POSTERIOR_TRIALS
 from fabolas.strategies.stated_loss import stated_loss
 from fabolas.surrogate import Surrogate, shrinkage
 from fabolas.trials import History, Incumbent
@@ -26,7 +25,9 @@ def recommend(
     because the lowest of many measurements is too low by chance. `stated_loss.py` limits them to possible losses.
     """
     complete = np.flatnonzero(history.complete)
-    if len(complete) > MAX_POSTERIOR_TRIALS:  # compare only configurations in the data of the models
+    if (
+        len(complete) > surrogate.prior.spec.max_trials
+    ):  # compare only configurations in the data of the models
         known = {point_key(point[: history.points.shape[1]]) for point in surrogate.loss.points}
         complete = np.array([i for i in complete if point_key(history.points[i]) in known])
     possible = ~_fails_at_target(space, history, history.points[complete])

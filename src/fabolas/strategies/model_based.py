@@ -22,7 +22,7 @@ from fabolas.strategies.acquire import (
 from fabolas.strategies.base import Prediction
 from fabolas.strategies.continuation import Continuations, following_curves, pending_traces
 from fabolas.strategies.effort import Effort
-from fabolas.strategies.fitting import MAX_POSTERIOR_TRIALS, SurrogateFitter, SurrogateWithTrials
+from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
 from fabolas.strategies.incumbent import recommend
 from fabolas.strategies.stated_loss import stated_losses
 from fabolas.trials import History, Incumbent, Suggestion
@@ -144,7 +144,7 @@ class ModelBased:
         """Fit both GPs to the history, condition on pending trials, and collect what a decision needs."""
         surrogate = self._fitter.fit(history, effort, move_walkers, rng)
         kept = history.points[~history.abandoned]
-        evaluated = kept if len(kept) <= MAX_POSTERIOR_TRIALS else surrogate.loss.points
+        evaluated = kept if len(kept) <= self.model.max_trials else surrogate.loss.points
         pending_points = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
         if self._curve_column is None:
             surrogate = surrogate.condition_pending(pending_points)
