@@ -1,7 +1,7 @@
 """Do stated intervals cover the truth? Losses at the target, the best configurations, answers of searches, and costs.
 
     python -m experiments.calibration --seeds 20
-    python -m experiments.calibration --seeds 12 --only cost
+    python -m experiments.calibration --seeds 12 --only cost --yahpo DIRECTORY
 
 Losses: 30 trials in two dimensions at sizes up to 1/9 of the target, of curves of three kinds (a power law; curves
 that cross, so that the ranking reverses; chance on small subsets, then a fall). Predicted are 200 new configurations
@@ -14,7 +14,8 @@ Answers: searches with a fixed effort and a simulated clock. At thirds of the bu
 loss is within 1.645 of their standard deviations.
 
 Costs: 24 trials at sizes up to u = 0.375 on a range of 256. Predicted are 40 configurations at the target: how often
-the cost exceeds `cost_limit`, which should be one time in forty, and the median ratio of the limit to the truth.
+the cost exceeds `cost_limit`, which should be one time in forty, and the median ratios of the limit and of the
+predicted cost to the truth. `--yahpo` adds the costs of real learners (`experiments.yahpo`), whose range is 20 to 33.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from experiments.families import YAHPO_SCENARIOS, YAHPO_TASKS, yahpo_problem
 from experiments.settings import EFFORT, FAMILIES
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import Float, Space, Study, surrogate
@@ -174,9 +178,8 @@ def polynomial_cost(d: int, seed: int, exponent: float = 2.0, fixed: float = 0.0
     return CostProblem(over, seconds)
 
 
-def table_cost(name: str) -> CostProblem:
-    """Measured seconds of an SVM table."""
-    problem = SvmGrid.load(name)
+def measured_cost(problem: Any) -> CostProblem:
+    """The seconds of a table or of a surrogate."""
     over = Space(problem.space, problem.fidelities)
 
     def seconds(points: np.ndarray, noise: np.random.Generator) -> np.ndarray:
@@ -191,15 +194,23 @@ COSTS: dict[str, Callable[[int], CostProblem]] = {
     "n^2, d = 6": lambda seed: polynomial_cost(6, seed),
     "n, d = 2": lambda seed: polynomial_cost(2, seed, 1.0),
     "0.05 + n^2, d = 2": lambda seed: polynomial_cost(2, seed, 2.0, 0.05),
-    "mnist": lambda seed: table_cost("mnist"),
-    "covtype": lambda seed: table_cost("covtype"),
+    "mnist": lambda seed: measured_cost(SvmGrid.load("mnist")),
+    "covtype": lambda seed: measured_cost(SvmGrid.load("covtype")),
 }
 
 
-def cost_coverage(name: str, seed: int, spec: ModelSpec, n: int = 24) -> tuple[float, float]:
-    """How often the cost at the target exceeds `cost_limit`, and the median ratio of the limit to the cost."""
-    problem, rng = COSTS[name](seed), np.random.default_rng([seed, 1])
-    over = problem.over
+def yahpo_costs(directory: Path) -> dict[str, Callable[[int], CostProblem]]:
+    """The learners of YAHPO Gym; each seed takes one of the first tasks."""
+
+    def maker(scenario: str) -> Callable[[int], CostProblem]:
+        return lambda seed: measured_cost(yahpo_problem(str(directory), scenario, seed % YAHPO_TASKS))
+
+    return {scenario: maker(scenario) for scenario in YAHPO_SCENARIOS}
+
+
+def cost_coverage(problem: CostProblem, seed: int, spec: ModelSpec, n: int = 24) -> list[float]:
+    """How often costs at the target exceed `cost_limit`, and median ratios of limit and prediction to the cost."""
+    over, rng = problem.over, np.random.default_rng([seed, 1])
     u = 0.375 * rng.random(n) ** 1.5
     u[:3] = 0.375
     points = over.snap(np.column_stack([over.sobol(n, rng), u]))
@@ -207,7 +218,12 @@ def cost_coverage(name: str, seed: int, spec: ModelSpec, n: int = 24) -> tuple[f
     models = fitted(over, Data(points, rng.random(n), costs, np.zeros(n, dtype=bool)), spec, seed)
     target = over.snap(np.column_stack([over.sobol(40, rng), np.ones(40)]))
     limit, truth = models.cost_limit(target), problem.seconds(target, rng)
-    return float(np.mean(truth > limit)), float(np.median(limit / truth))
+    predicted = models.predict_cost(target)
+    return [
+        float(np.mean(truth > limit)),
+        float(np.median(limit / truth)),
+        float(np.median(predicted / truth)),
+    ]
 
 
 def print_losses(seeds: range, spec: ModelSpec) -> None:
@@ -235,10 +251,13 @@ def print_answers(seeds: range, spec: ModelSpec) -> None:
 
 def print_costs(seeds: range, spec: ModelSpec) -> None:
     """The table of costs."""
-    print("\n| cost | exceeds the limit | median limit / truth |\n|---|---|---|")
-    for name in COSTS:
-        rows = np.array([cost_coverage(name, seed, spec) for seed in seeds])
-        print(f"| {name} | {rows[:, 0].mean():.0%} | {np.median(rows[:, 1]):.2f} |", flush=True)
+    print(
+        "\n| cost | exceeds the limit | median limit / truth | median predicted / truth |\n|---|---|---|---|"
+    )
+    for name, problem in COSTS.items():
+        rows = np.array([cost_coverage(problem(seed), seed, spec) for seed in seeds])
+        limit, predicted = np.median(rows[:, 1:], axis=0)
+        print(f"| {name} | {rows[:, 0].mean():.0%} | {limit:.2f} | {predicted:.2f} |", flush=True)
 
 
 TABLES = {"loss": print_losses, "answer": print_answers, "cost": print_costs}
@@ -252,7 +271,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", choices=TABLES)
+    parser.add_argument(
+        "--yahpo", type=Path, help="directory of YAHPO Gym's data: adds costs of real learners"
+    )
     arguments = parser.parse_args()
+    if arguments.yahpo is not None:
+        COSTS.update(yahpo_costs(arguments.yahpo))
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name, show in TABLES.items():
         if arguments.only in (None, name):

@@ -144,7 +144,7 @@ GROUPS: dict[str, dict[str, Options]] = {
         "20 steps": effort(mcmc_steps=20),
         "1 step": effort(mcmc_steps=1),
     },
-    "max_trials": {"exact": model(max_trials=10**6), "100 trials": model(max_trials=100)},
+    "max_trials": {"exact": model(max_trials=10**6), "30 trials": model(max_trials=30)},
     "effort": {"0.3": {}, "full": {"effort": 1.0}, "least": {"effort": 0.0}},
     # Not a setting: FABOLAS against its published form and the methods it is compared to.
     "methods": {
