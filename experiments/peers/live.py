@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import fabolas
 
-N_ROWS, N_VALID = 20_000, 4_000
+N_ROWS, N_VALID = 5_000, 4_000
 SMALLEST = 200  # rows
 N_TIMED = 3
 
