@@ -83,8 +83,10 @@ def at_target(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.fidelity["size"] == FULL]
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
-@pytest.mark.parametrize("full_trainings", [2.0, *slow(4.0)])
+@pytest.mark.parametrize(
+    ("full_trainings", "seed"),
+    [(2.0, 0), *(pytest.param(4.0, seed, marks=pytest.mark.slow) for seed in (0, 1))],
+)
 def test_a_short_run_ends_with_a_good_verified_answer_within_the_budget(
     full_trainings: float, seed: int
 ) -> None:
@@ -228,6 +230,7 @@ def test_minimize_verifies_its_answer_unless_told_otherwise(tmp_path: Path) -> N
     assert "not verified at the target)" in str(unverified)
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("strategy", ["random", *slow("ei", "mtbo", "fabolas2017", "hyperband")])
 def test_every_strategy_runs_with_verification(strategy: str) -> None:
     options = {} if strategy in ("random", "hyperband", "fabolas2017") else {"effort": 0.0}
