@@ -26,15 +26,16 @@ def test_an_executor_is_taken_as_it_is_and_not_shut_down() -> None:
 
 
 @pytest.mark.slow
-def test_a_dask_client_needs_no_further_words() -> None:
+@pytest.mark.parametrize("executor", ["dask"], indirect=True)
+def test_a_dask_client_needs_no_further_words(executor: Executor) -> None:
     from dask.distributed import Client
 
-    arguments: dict[str, Any] = {"dashboard_address": ":0", "threads_per_worker": 1}
-    with Client(n_workers=2, **arguments) as client:
-        result = minimize(by_process, max_trials=4, executor=client)
-        assert {trial.status for trial in result.trials} == {"complete"}
-        assert os.getpid() not in {trial.info["process"] for trial in result.trials}
-        assert client.status == "running"
+    client = Client.current()  # of the cluster that the tests share
+    result = minimize(by_process, max_trials=4, executor=client)
+    assert {trial.status for trial in result.trials} == {"complete"}
+    assert os.getpid() not in {trial.info["process"] for trial in result.trials}
+    assert client.status == "running"
+    assert executor.submit(abs, -3).result() == 3
 
 
 # In a process of its own, because that of the tests is connected to Ray already.
