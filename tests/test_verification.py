@@ -49,9 +49,13 @@ def run(
     cost: float = 10.0,
     seed: int = 0,
     most: int = FULL,
+    tick: float = 1e-4,
 ) -> tuple[Result, Clock]:
-    """A run in which an evaluation at the target takes `cost` seconds, and fails on more than `most` rows."""
-    clock, rng = Clock(tick=1e-4), np.random.default_rng(seed)
+    """A run in which an evaluation at the target takes `cost` seconds, and fails on more than `most` rows.
+
+    Each reading of the clock takes `tick` seconds: the longer, the fewer evaluations of small subsets fit.
+    """
+    clock, rng = Clock(tick=tick), np.random.default_rng(seed)
 
     def evaluate(job: Job) -> Ended:
         size = int(job.fidelity["size"])
@@ -108,7 +112,7 @@ def test_without_the_policy_a_short_run_ends_with_an_unverified_answer() -> None
 
 @pytest.mark.parametrize("seed", slow(0, 1))
 def test_if_the_incumbent_disappoints_another_one_is_evaluated_at_the_target(seed: int) -> None:
-    result, _ = run(Budget(80.0), misleading, seed=seed)
+    result, _ = run(Budget(80.0), misleading, seed=seed, tick=1e-2)
     tried = [trial.config["x"] for trial in at_target(result.trials)]
     assert len(tried) >= 3
     assert abs(result.best_config["x"] - 0.7) < abs(tried[0] - 0.7)
@@ -176,7 +180,7 @@ def test_if_the_budget_may_be_exceeded_the_target_is_evaluated_once_with_a_warni
 
 @pytest.mark.slow
 def test_a_run_whose_target_never_works_ends_in_time() -> None:
-    result, clock = run(Budget(100.0), most=FULL // 2)
+    result, clock = run(Budget(100.0), most=FULL // 2, tick=1e-2)
     failed = at_target(result.trials)
     assert 1 <= len(failed) <= 25
     assert all(trial.status == "failed" for trial in failed)

@@ -26,13 +26,14 @@ def run(
     *,
     verify: bool = True,
     storage: Any = None,
-    tick: float = 1e-4,
+    tick: float = 1e-2,
     refit: float = 0.0,
     most: int = FULL,
 ) -> tuple[tuple[Trial, ...], Clock]:
     """The trials of a search. A candidate is better the nearer x is to 0.4.
 
-    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails.
+    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails. Each
+    reading of the clock takes `tick` seconds: the longer, the fewer trials on few rows fit.
     """
     clock, rng = Clock(tick=tick), np.random.default_rng(seed)
 
@@ -164,8 +165,9 @@ def test_a_grid_that_the_budget_does_not_cover_is_searched() -> None:
 def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
     budget: Budget, verify: bool, tmp_path: Path
 ) -> None:
-    first, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
-    second, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    settings: dict[str, Any] = {"verify": verify, "storage": tmp_path / "s.db", "tick": 1e-4}
+    first, _ = run(Space(*LINE), lambda p: 10.0, budget, **settings)
+    second, _ = run(Space(*LINE), lambda p: 10.0, budget, **settings)
     assert sizes(second)[: len(first)] == sizes(first)
     new = sizes(second)[len(first) :]
     assert len(new) == 1
