@@ -56,6 +56,7 @@ demo: $(DEMO_STAMP)
 	$(BIN)/python -m fabolas.demo
 
 # Types and documentation take about as long as each other, so they use two cores together; then the tests do.
+test: export BUILT_SITE := $(CURDIR)/site
 test: $(STAMP) browser
 	@$(MAKE) --no-print-directory -j 2 $(SYNC) types docs lint layers
 	$(call run_tests,$(TESTS))

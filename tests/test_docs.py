@@ -118,7 +118,7 @@ def test_the_first_block_of_the_page_is_one_that_a_reader_can_run(name: str) -> 
 def in_one_process() -> dict[str, list[str]]:
     """The pages whose first blocks run in the same process, one after the other, by the name of the group.
 
-    A process of its own has a page that starts processes or lacks a library. The others share one, because most of
+    A process of its own has a page that starts processes or lacks a library. The others share one, because much of
     the time of a process is spent on imports.
     """
     groups: dict[str, list[str]] = {}
@@ -126,8 +126,7 @@ def in_one_process() -> dict[str, list[str]]:
         first = next(match for match in _BLOCK.finditer(page.read_text("utf-8")) if not match["skip"])
         alone = lacking(first) or '__name__ == "__main__"' in first["code"]
         (name,) = names([page])
-        folder = next((part for part in ("docs/api", "docs/howto") if name.startswith(part)), "others")
-        groups.setdefault(name if alone else folder, []).append(name)
+        groups.setdefault(name if alone else "others", []).append(name)
     return groups
 
 
@@ -152,7 +151,7 @@ def test_the_first_block_of_each_page_runs_in_an_empty_file(pages: list[str], tm
         files.append(tmp_path / name.replace("/", "_").removesuffix(".md") / "pasted.py")
         files[-1].parent.mkdir()
         short = re.sub(r'time_budget="[^"]*"', "time_budget=0.2", code)
-        files[-1].write_text(re.sub(r"num_samples=\d+", "num_samples=2", short))
+        files[-1].write_text(re.sub(r"(num_samples|max_trials|n_trials|n_iter)=\d+", r"\1=2", short))
     command = [sys.executable, "-c", RUN_FILES, *map(str, files)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr

@@ -1,5 +1,6 @@
 """The documentation site: no page is too long; every public name is in the API reference, with an example."""
 
+import os
 import re
 import subprocess
 import sys
@@ -43,7 +44,9 @@ def test_no_page_is_longer_than_a_person_will_read(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make docs` does."""
+    """The site, built as `make docs` does. `make test` has built it already, and says where."""
+    if "BUILT_SITE" in os.environ:
+        return Path(os.environ["BUILT_SITE"])
     built = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(built)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,13 @@ def run(
     cost: float = 10.0,
     seed: int = 0,
     most: int = FULL,
+    tick: float = 1e-4,
 ) -> tuple[Result, Clock]:
-    """A run in which an evaluation at the target takes `cost` seconds, and fails on more than `most` rows."""
-    clock, rng = Clock(tick=1e-4), np.random.default_rng(seed)
+    """A run in which an evaluation at the target takes `cost` seconds, and fails on more than `most` rows.
+
+    Each reading of the clock takes `tick` seconds: the longer, the fewer evaluations of small subsets fit.
+    """
+    clock, rng = Clock(tick=tick), np.random.default_rng(seed)
 
     def evaluate(job: Job) -> Ended:
         size = int(job.fidelity["size"])
@@ -72,17 +77,25 @@ def run(
         return Result(study, engine.run()), clock
 
 
+@cache
+def usual_run(seconds: float, seed: int) -> tuple[Result, Clock]:
+    """A run of the honest problem, for all tests that look at one of this budget."""
+    return run(Budget(seconds), seed=seed)
+
+
 def at_target(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.fidelity["size"] == FULL]
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
-@pytest.mark.parametrize("full_trainings", [2.0, *slow(4.0)])
+@pytest.mark.parametrize(
+    ("full_trainings", "seed"),
+    [(2.0, 0), *(pytest.param(4.0, seed, marks=pytest.mark.slow) for seed in (0, 1))],
+)
 def test_a_short_run_ends_with_a_good_verified_answer_within_the_budget(
     full_trainings: float, seed: int
 ) -> None:
     seconds = 10.0 * full_trainings
-    result, clock = run(Budget(seconds), seed=seed)
+    result, clock = usual_run(seconds, seed)
     assert clock.now < 1.1 * seconds
     assert result.verified
     assert abs(result.best_config["x"] - 0.4) < 0.15
@@ -93,13 +106,13 @@ def test_a_short_run_ends_with_a_good_verified_answer_within_the_budget(
 def test_without_the_policy_a_short_run_ends_with_an_unverified_answer() -> None:
     result, _ = run(Budget(12.0), policy=AskUntilUsedUp())
     assert not result.verified
-    result, _ = run(Budget(22.0))
+    result, _ = usual_run(20.0, 0)
     assert result.verified
 
 
 @pytest.mark.parametrize("seed", slow(0, 1))
 def test_if_the_incumbent_disappoints_another_one_is_evaluated_at_the_target(seed: int) -> None:
-    result, _ = run(Budget(80.0), misleading, seed=seed)
+    result, _ = run(Budget(80.0), misleading, seed=seed, tick=1e-2)
     tried = [trial.config["x"] for trial in at_target(result.trials)]
     assert len(tried) >= 3
     assert abs(result.best_config["x"] - 0.7) < abs(tried[0] - 0.7)
@@ -167,7 +180,7 @@ def test_if_the_budget_may_be_exceeded_the_target_is_evaluated_once_with_a_warni
 
 @pytest.mark.slow
 def test_a_run_whose_target_never_works_ends_in_time() -> None:
-    result, clock = run(Budget(100.0), most=FULL // 2)
+    result, clock = run(Budget(100.0), most=FULL // 2, tick=1e-2)
     failed = at_target(result.trials)
     assert 1 <= len(failed) <= 25
     assert all(trial.status == "failed" for trial in failed)
@@ -180,7 +193,7 @@ def test_with_several_workers_the_answer_is_verified_and_nothing_runs_twice_at_o
     problem, clock = svm_like(), Clock()
     backend = Workers(problem, workers, clock, 1.0, np.random.default_rng(0))
     with Study(problem.space, problem.fidelities, seed=1, overhead=1.0, clock=clock, effort=0.0) as study:
-        budget = Budget(2 * problem.full_cost)
+        budget = Budget(1.5 * problem.full_cost)
         result = Result(study, Engine(study, backend, budget, Timer(clock), policy=VerifyingPolicy()).run())
         full = study.space.is_at_target(study.history.points)
     assert result.verified
@@ -210,14 +223,18 @@ def minimized(objective: Any = sized, **settings: Any) -> Result:
 
 
 @pytest.mark.slow
-def test_minimize_verifies_its_answer_unless_told_otherwise() -> None:
-    assert minimized(time_budget=25.0).verified
+def test_minimize_verifies_its_answer_unless_told_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    verified = minimized(time_budget=25.0, storage=path)
+    assert verified.verified
+    assert fabolas.load(path).incumbent() == verified.incumbent()  # the answer in the file is that of the run
     unverified = minimized(time_budget=12.0, verify=False)
     assert not unverified.verified
     assert unverified.unverified is None
     assert "not verified at the target)" in str(unverified)
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("strategy", ["random", *slow("ei", "mtbo", "fabolas2017", "hyperband")])
 def test_every_strategy_runs_with_verification(strategy: str) -> None:
     options = {} if strategy in ("random", "hyperband", "fabolas2017") else {"effort": 0.0}
@@ -307,13 +324,6 @@ def test_the_last_trials_of_several_workers_are_different_configurations_at_the_
 
 
 @pytest.mark.slow
-def test_the_answer_in_the_file_is_that_of_the_run(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    result = minimized(time_budget=25.0, storage=path)
-    assert fabolas.load(path).incumbent() == result.incumbent()
-
-
-@pytest.mark.slow
 def test_a_file_may_be_continued_with_and_without_verification(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     minimized(max_trials=5, storage=path, verify=False)
@@ -323,7 +333,7 @@ def test_a_file_may_be_continued_with_and_without_verification(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_verifying_trial_records_the_predicted_cost_that_its_timeout_needs() -> None:
-    result, _ = run(Budget(seconds=60.0), policy=VerifyingPolicy())
+    result, _ = usual_run(40.0, 0)
     verifying = [t for t in result.trials if t.suggestion.origin == "verification"]
     assert verifying
     for trial in verifying:

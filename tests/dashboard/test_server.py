@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ LOWER = (
 )
 
 
+@cache
 def lowered(*, own_session: bool) -> tuple[int, str]:
     """Niceness of a process that has lowered its priority, and the priority of its session."""
     ended = subprocess.run(

@@ -96,6 +96,15 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
 
 
 @pytest.fixture
+def ray_address(executor: Executor | None) -> str:
+    """Where the Ray of the tests runs; for tests of other processes, with `executor` of the kind "ray"."""
+    import ray
+
+    assert type(executor).__name__ == "RayExecutor"
+    return str(ray.get_runtime_context().gcs_address)
+
+
+@pytest.fixture
 def open_backend(executor: Executor | None) -> Iterator[Open]:
     """Opens a backend for an objective; it is closed after the test."""
     with ExitStack() as stack:

@@ -365,12 +365,12 @@ def test_a_cluster_that_cannot_answer_any_more_ends_the_waiting(
 
 
 GONE_RAY = """
-import os, threading, time
-os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+import sys, time
 import ray
-from fabolas.execution import Job, backend_for
+from fabolas.execution import Job, backend_for, executors
 from fabolas.ray import RayExecutor
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+executors._HEALTH_SECONDS = 0.2
+ray.init(sys.argv[1], log_to_driver=False, configure_logging=False)
 with RayExecutor() as executor:
     backend = backend_for(lambda config: time.sleep(1000), None, 2, executor)
     for number in range(3):
@@ -386,10 +386,10 @@ assert not ray.is_initialized(), "a new Ray was started"
 
 
 @pytest.mark.slow
-def test_trials_end_when_ray_is_shut_down_and_no_new_ray_is_started() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", GONE_RAY], capture_output=True, text=True, timeout=180, check=False
-    )
+@pytest.mark.parametrize("executor", ["ray"], indirect=True)
+def test_trials_end_when_ray_is_shut_down_and_no_new_ray_is_started(ray_address: str) -> None:
+    command = [sys.executable, "-c", GONE_RAY, ray_address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Ray was shut down") == 3, done.stdout + done.stderr
     assert done.stdout.count("fatal=True") == 3

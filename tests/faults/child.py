@@ -53,9 +53,9 @@ class Kind:
 KINDS = {
     "random": Kind("random", 30, 0.01, 0.5),
     "fabolas": Kind("fabolas", 12, 0.01, 1.0, options={"n_initial": 4, "effort": 0.0}),
-    "workers": Kind("fabolas", 16, 0.1, 3.0, workers=3, options={"n_initial": 4, "effort": 1.0}),
+    "workers": Kind("fabolas", 11, 0.1, 2.0, workers=3, options={"n_initial": 4, "effort": 1.0}),
     # A decision takes longer than a trial: most kills come during one, when there are outcomes not yet recorded.
-    "overhead": Kind("random", 7, 0.05, 3.5, workers=3, burn=0.5),
+    "overhead": Kind("random", 5, 0.05, 2.5, workers=3, burn=0.5),
 }
 
 

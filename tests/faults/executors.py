@@ -18,9 +18,9 @@ import fabolas
 from fabolas.api import NoAnswerError
 from tests.faults.tally import Tried, attempt
 
-BUDGET = 0.5  # seconds
-TIMEOUT = 0.3  # seconds until the run stops waiting for a trial
-GRACE = 0.5  # seconds after the budget
+BUDGET = 0.25  # seconds
+TIMEOUT = 0.15  # seconds until the run stops waiting for a trial
+GRACE = 0.2  # seconds after the budget
 SLACK = 15.0  # seconds; the machine may be busy
 
 
@@ -146,7 +146,7 @@ class FinishesTwice(Fake):
 
 class SlowSubmit(Fake):
     def job(self, call: Callable[[], Any]) -> Any:
-        time.sleep(0.2)
+        time.sleep(0.08)
         return super().job(call)
 
 

@@ -106,7 +106,7 @@ def _minimize(path: Path, workers: int, progress: bool) -> fabolas.Result:
 
 
 def run(rng: random.Random, short: bool, count: int | None = None) -> Iterator[Tried]:
-    runs = count or (6 if short else 100)
+    runs = count or (4 if short else 100)
     command = [sys.executable, "-m", "tests.faults.interrupts", str(runs), str(rng.randrange(1 << 32))]
     with subprocess.Popen(
         command,

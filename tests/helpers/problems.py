@@ -10,14 +10,12 @@ import numpy as np
 import fabolas
 from fabolas import Float, Result, Study, Suggestion
 from fabolas._types import Array
+from tests.helpers.objectives import bowl
+
+__all__ = ["SIZE", "SPACE", "bowl", "bowl_loss", "evaluate", "minimize"]
 
 SPACE = {"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}
 SIZE = {"size": (10, 1000)}
-
-
-def bowl(config: dict[str, Any], size: int) -> float:
-    """Lowest at (0.3, 0.6), and the lower the larger the size."""
-    return float((config["x"] - 0.3) ** 2 + (config["y"] - 0.6) ** 2 + 1 / size)
 
 
 def bowl_loss(point: Array, optimum: float = 0.4, d: int = 2) -> float:

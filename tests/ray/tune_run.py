@@ -34,7 +34,12 @@ def main(directory: Path) -> None:
         trainable,
         param_space={**SPACE, "directory": str(directory)},
         tune_config=tune.TuneConfig(
-            metric="loss", mode="min", search_alg=search, num_samples=6, max_concurrent_trials=2
+            metric="loss",
+            mode="min",
+            search_alg=search,
+            num_samples=6,
+            max_concurrent_trials=2,
+            reuse_actors=True,  # most of the time of a short trial is the start of its process
         ),
         run_config=tune.RunConfig(name="run", storage_path=str(directory / "results"), verbose=0),
     )

@@ -26,13 +26,14 @@ def run(
     *,
     verify: bool = True,
     storage: Any = None,
-    tick: float = 1e-4,
+    tick: float = 1e-2,
     refit: float = 0.0,
     most: int = FULL,
 ) -> tuple[tuple[Trial, ...], Clock]:
     """The trials of a search. A candidate is better the nearer x is to 0.4.
 
-    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails.
+    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails. Each
+    reading of the clock takes `tick` seconds: the longer, the fewer trials on few rows fit.
     """
     clock, rng = Clock(tick=tick), np.random.default_rng(seed)
 
@@ -63,20 +64,19 @@ def sizes(trials: tuple[Trial, ...]) -> list[int]:
     return [int(trial.fidelity["rows"]) for trial in trials]
 
 
-@pytest.mark.parametrize("seed", slow(0, 1))
-def test_a_grid_with_dear_corners_ends_in_time_and_runs_nothing_twice(seed: int) -> None:
+@pytest.mark.slow
+def test_a_grid_with_dear_corners_ends_in_time_and_runs_nothing_twice() -> None:
     space = Space({"x": [0.1, 0.3, 0.5, 0.9], "rounds": [10, 100, 3000]}, {"rows": (100, FULL)})
-    trials, clock = run(space, lambda p: p["rounds"] / 50, Budget(60.0), seed)
+    trials, clock = run(space, lambda p: p["rounds"] / 50, Budget(60.0))
     # A dear one takes 60 seconds on all rows, predicted from a fortieth of them: as at most 48 in one case.
     assert clock.now < 72.0
     runs = [(t.config["x"], t.config["rounds"], t.fidelity["rows"]) for t in trials]
     assert len(set(runs)) == len(runs)
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
-def test_when_no_run_on_all_the_rows_fits_any_more_it_ends(seed: int) -> None:
+def test_when_no_run_on_all_the_rows_fits_any_more_it_ends() -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})
-    trials, clock = run(space, lambda p: 10.0, Budget(60.0), seed)
+    trials, clock = run(space, lambda p: 10.0, Budget(60.0))
     assert sizes(trials).count(FULL) >= 2
     assert clock.now < 61.0
     assert sizes(trials)[-1] == FULL
@@ -101,9 +101,9 @@ def test_a_few_candidates_keep_to_the_time_budget() -> None:
 LINE = {"x": Float(0.0, 1.0)}, {"rows": (100, FULL)}
 
 
-@pytest.mark.parametrize("seed", slow(0, 1))
-def test_the_last_training_has_its_time_too(seed: int) -> None:
-    _, clock = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed, refit=2.0)
+@pytest.mark.slow
+def test_the_last_training_has_its_time_too() -> None:
+    _, clock = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed=1, refit=2.0)
     assert 30.0 < clock.now < 40.5  # two trainings of ten seconds are to come
 
 
@@ -165,8 +165,9 @@ def test_a_grid_that_the_budget_does_not_cover_is_searched() -> None:
 def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
     budget: Budget, verify: bool, tmp_path: Path
 ) -> None:
-    first, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
-    second, _ = run(Space(*LINE), lambda p: 10.0, budget, verify=verify, storage=tmp_path / "s.db")
+    settings: dict[str, Any] = {"verify": verify, "storage": tmp_path / "s.db", "tick": 1e-4}
+    first, _ = run(Space(*LINE), lambda p: 10.0, budget, **settings)
+    second, _ = run(Space(*LINE), lambda p: 10.0, budget, **settings)
     assert sizes(second)[: len(first)] == sizes(first)
     new = sizes(second)[len(first) :]
     assert len(new) == 1
@@ -175,8 +176,7 @@ def test_a_search_that_has_ended_goes_on_by_one_cheap_run(
         assert new == [100]
 
 
-@pytest.mark.parametrize("seed", [0, *slow(1)])
-@pytest.mark.parametrize("trials", [9, *slow(15)])
+@pytest.mark.parametrize(("trials", "seed"), [(9, 0), pytest.param(15, 1, marks=pytest.mark.slow)])
 def test_without_a_time_budget_no_clock_decides_anything(seed: int, trials: int) -> None:
     still, _ = run(Space(*LINE), lambda p: 0.0, Budget(None, trials), seed, tick=0.0)
     slow, _ = run(Space(*LINE), lambda p: 3.0, Budget(None, trials), seed, tick=1.0)

@@ -159,6 +159,7 @@ def test_an_answer_with_reports_is_more_certain_of_the_shape() -> None:
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("fabolas2017", "mtbo")]
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("strategy", ["fabolas", "random", "hyperband", "ei", *SLOW])
 def test_every_strategy_runs_with_reports(strategy: str) -> None:
     with study(strategy=strategy) as s:

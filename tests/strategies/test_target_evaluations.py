@@ -7,7 +7,6 @@ import pytest
 from fabolas import Float, Integer, Space, Study
 from fabolas.strategies.acquire import AcquisitionContext
 from fabolas.strategies.fabolas import Fabolas
-from tests.helpers.marks import slow
 from tests.helpers.problems import bowl_loss, evaluate
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
@@ -45,8 +44,8 @@ def test_an_information_evaluation_at_the_target_does_not_delay_a_target_evaluat
     assert "information" in decided
 
 
-@pytest.mark.parametrize("share", [1 / 3, 1 / 2])
-@pytest.mark.parametrize("workers", slow(8, 2))
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "share"), [(8, 1 / 3), (2, 1 / 2)])
 def test_with_several_workers_target_evaluations_have_their_share_of_the_time(
     workers: int, share: float
 ) -> None:

@@ -28,6 +28,7 @@ def quick(strategy: str) -> dict[str, Any]:
     return {"n_initial": 4} if strategy == "fabolas2017" else {"n_initial": 4, "effort": 0.0}
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize(
     "strategy", ["fabolas", "random", *slow(*(name for name in NAMES if name not in ("fabolas", "random")))]
 )
