@@ -48,7 +48,7 @@ class Budget:
     """The limits of a run; the budget is used up as soon as one of them is reached.
 
     Attributes:
-        seconds: Wall-clock time, overhead included; None for no such limit.
+        seconds: Wall-clock time or recorded time, whichever is more, overhead included; None for no such limit.
         trials: Number of trials, failed ones included; None for no such limit.
     """
 
@@ -110,7 +110,7 @@ class RunBudget:
         """Trials used of the budget.
 
         Args:
-            ended: Number of ended trials of the study, abandoned ones included.
+            ended: Number of ended trials, abandoned ones included, those measured elsewhere not included.
             abandoned: How many of them were abandoned.
         """
         return ended - self.uncounted_trials - (0 if self.count_abandoned else abandoned)

@@ -9,7 +9,8 @@ is known in closed form. There are two such terms (docs/decisions/discrepancy.md
 - an early bend, t = u^3. Small sizes show a little of it, so its standard deviation is learnt from them: curves that
   have begun to fall faster will go on, and how far is then uncertain.
 
-Suggestions do not depend on the discrepancy, only what is stated to the user.
+Suggestions of the strategies do not depend on the discrepancy. What is stated to the user does, and with it which
+configuration is verified and when `patience` ends a run.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Discrepancy:
         return observed[np.argsort(-sizes[observed], kind="stable")[:MAX_EVIDENCE_TRIALS]]
 
     def _bends(self, points: Array) -> Array:
-        """Points (n, D) -> (n, 2 f): t(u) of both bends in each fidelity, times the standard deviation of the bend."""
+        """Points (n, D) -> (n, 2 f): t(u) of both bends in each fidelity, in standard deviations of the late bend."""
         u = points[:, list(self.fidelities)]
         return np.concatenate([late_time(u), np.sqrt(self.early_variance) * cubic_time(u)], axis=1)
 

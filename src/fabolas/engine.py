@@ -31,7 +31,8 @@ from fabolas.trials import Incumbent, Suggestion, Trial
 # their time.
 _NEGLIGIBLE_WAIT = 0.02
 _INTERRUPTED = "interrupted: Ctrl-C while it was running"
-# How long running trials are waited for after a time budget: this long, or this share of the budget if that is longer.
+# How long the engine waits for running trials after a time budget, and for the first worker to start: this long, or
+# this share of the budget if that is longer.
 _MIN_GRACE_SECONDS, _GRACE_SHARE = 60.0, 0.5
 
 log = logging.getLogger("fabolas")
@@ -47,7 +48,7 @@ class Run:
         elapsed: Seconds used of the budget.
         study_elapsed: Seconds that the study has used, those that do not count towards the budget included.
         interrupted: Whether Ctrl-C ended the run.
-        given_up: Why the run ended before its budget was used up; None if it did not.
+        given_up: Too many failures in a row, or no trial can run any more, in a sentence; None if neither.
         stopped: Why a stop condition or ``study.stop()`` ended the run; None if none did.
     """
 
@@ -82,8 +83,8 @@ class Engine:
         stop_rules: When the run ends before its budget is used up.
         trial_directory: Where trials get directories of their own.
         checkpoint_limits: How many checkpoints of trainings are kept.
-        grace: Seconds after the end of a time budget until running trials are abandoned; None for a minute, or half
-            of the budget if that is longer.
+        grace: Seconds after the end of a time budget until running trials are abandoned, and seconds to wait for the
+            first worker; None for a minute, or half of the budget if that is longer.
     """
 
     def __init__(
@@ -188,7 +189,9 @@ class Engine:
             if not self._study.pending:
                 return False
             self._cancel_queued()
-            timeout = self._seconds_to_wait() if self._study.pending else 0.0
+            if not self._study.pending:
+                return False
+            timeout = self._seconds_to_wait()
             if timeout is not None and timeout <= 0.0:
                 self._abandon_running()
         # An inline backend first returns Started; the next call runs the objective.

@@ -1,11 +1,12 @@
 """The priors of both GPs: `ModelSpec` names their parts, `SurrogatePrior` assembles the kernels.
 
     loss      theta k52(x, x') * (prod_j phi_f(u_j)' S_j phi_f(u_j') + Brownian)  + trend     eq. 6 and two terms
-    log-cost  theta k52(x, x') + Brownian k52(x, x'),  around a polynomial in each fidelity
+    log-cost  theta k52(x, x') + Brownian k52(x, x') + constant,  around a polynomial in each fidelity
 
 The Brownian term lets curves deviate from the basis functions; the trend is shared by all configurations
-(docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`. A cost without
-`ModelSpec.cost_terms` is that of eq. 6 (docs/decisions/cost.md).
+(docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`, and
+`rank` if it has another number of functions. A cost without `ModelSpec.cost_terms` is that of eq. 6
+(docs/decisions/cost.md).
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class ModelSpec:
         max_trials: the posteriors are given at most this many trials, because their cost is cubic in them. With more,
             see `informative_subset` in strategies/fitting.py.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
-            overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock.
+            overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock. Only for runs
+            without a time budget.
     """
 
     loss_basis: Basis = power_law_basis

@@ -1,6 +1,7 @@
 """What runs next: the engine asks a policy, and the policy asks the study.
 
-``AskUntilUsedUp`` is the policy of ``minimize``. ``FabolasSearchCV`` has one with more rules.
+``minimize`` uses ``VerifyingPolicy`` (verification.py) if the space has fidelities and the strategy predicts, else
+``AskUntilUsedUp``. ``FabolasSearchCV`` has a policy with more rules.
 """
 
 import math
@@ -92,7 +93,7 @@ class RunState:
 
     @property
     def trials_left(self) -> float:
-        """Trials left of the budget, without the pending ones; infinite without a limit."""
+        """The limit minus ended and pending trials; infinite without a limit."""
         limit = self.budget.trials
         return math.inf if limit is None else limit - self.trials_used - len(self.study.pending)
 

@@ -53,7 +53,7 @@ class HyperparameterSets:
 
 @dataclass(frozen=True)
 class Data:
-    """Ended trials as arrays. A failed trial counts as the worst loss seen: its region is bad.
+    """Ended trials as arrays. A failed trial counts as the worst loss seen, at least 2 standardised: its region is bad.
 
     Its cost says when it failed, which is at most the cost of an evaluation. The cost GP sees it only if it is more
     than usual, as with timeouts; a region that crashes at once must not look cheap.
@@ -236,7 +236,7 @@ class Surrogate:
         )
 
     def condition_pending(self, points: Array) -> Surrogate:
-        """The posterior with these evaluations pending: their variance goes, their mean stays."""
+        """The posterior with these evaluations pending: the variance shrinks as after a measurement, the mean stays."""
         if not len(points):
             return self
         observed = np.append(self.observed, np.zeros(len(points), dtype=np.bool_))

@@ -37,7 +37,7 @@ class Suggestion:
         point: (d + f,) The same in the unit cube, read-only; the exact record of the suggestion.
         origin: The step that chose it, for example "design" or "information".
         overhead: Seconds that the decision took.
-        effort: Share of the full effort that the decision used.
+        effort: Effort level of the decision, from 0 (least) to 1 (full).
         predicted_cost: Predicted seconds of the evaluation, None if nothing predicts it.
         continues: The id of the trial whose training it continues from the checkpoint; None to start from scratch.
         stop_rule: When the training should stop early; None for never. It is not stored.
@@ -106,8 +106,8 @@ class Trial:
     A trial is "failed" if its evaluation failed, and "abandoned" if the study stopped waiting for it: the process
     ended, or the user interrupted it. A failure says something about the configuration; an abandoned trial does not.
 
-    Both have ``loss=None`` and an ``error``. Their cost is 0 only if it is not known how long they ran. The same holds
-    for a trial that was measured elsewhere.
+    Both have ``loss=None`` and an ``error``. Their cost is 0 only if they never started, or if it is not known how long
+    they ran. A trial that was measured elsewhere has the cost 0 if it is not known.
 
     Attributes:
         suggestion: What was evaluated.
@@ -253,7 +253,7 @@ class History:
         """
         trials = (*self.trials, trial)
         if not self.trials or trial.id in self._ids or trial.suggestion.point.size != self.points.shape[1]:
-            return History(trials)  # which checks all trials and raises
+            return History(trials)  # which checks all trials
         longer = object.__new__(History)
         longer.__dict__.update(trials=trials, _ids=self._ids | {trial.id})
         for name in _ENTRIES.keys() & self.__dict__.keys():

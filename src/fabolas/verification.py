@@ -32,10 +32,12 @@ from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
 
 N_FINALISTS = 3  # trials of a budget, at most, that are kept for the best configurations at the target
 _TRIALS_PER_FINALIST = 3  # with fewer trials there are fewer finalists
-_FINAL_SHARE = 1 / 3  # of a time budget is the final phase, at most, if more than one target evaluation fits
+_FINAL_SHARE = (
+    1 / 3
+)  # of a time budget, at most, for the final phase; it always has time for one target evaluation
 _NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the target is well predicted
 _STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
-_STEP_SHARES = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
+_STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
 _MAX_FAILED = 10  # failures at the target without a success, after which verification is given up
 # A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
 # exceeds the time left by at most this share of the budget.
@@ -74,7 +76,7 @@ class _Cost:
 
     @property
     def least(self) -> float:
-        """Seconds that it takes at least: as far below the median as the limit is above, in logs."""
+        """Seconds that it hardly falls below, about the 2.5 % quantile."""
         return self.median**2 / self.limit if self.limit > 0 else 0.0
 
 
@@ -128,8 +130,8 @@ class Verification:
 
         Args:
             run: The run; at least one trial has ended.
-            over: Whether the budget is used up. Then the incumbent is evaluated only if no trial is complete at the
-                target.
+            over: Whether the budget is used up. Then the incumbent is evaluated only if the rules allow to exceed the
+                budget and no trial is complete at the target.
         """
         # Without a time budget, time must not decide anything, so the incumbent is always up to date.
         if (
@@ -271,7 +273,7 @@ class Verification:
     def _step_of(self, run: RunState, incumbent: Incumbent) -> _Step:
         study, config = run.study, incumbent.config
         target = _predicted_cost(study, config)
-        if incumbent.verified or _was_tried(study, config):
+        if incumbent.verified or _failed_or_pending_at_target(study, config):
             return _Step(target=target)
         self._step = _Step(config, target=target)  # the reserve, which `_leaves_enough` keeps
         for fidelity in _towards_target(study, config):
@@ -285,7 +287,11 @@ class Verification:
     def _without_tried(self, run: RunState) -> _Step:
         """The step, without the incumbent if it has become pending at the target since the step was computed."""
         config = self._step.config
-        return replace(self._step, config=None) if config and _was_tried(run.study, config) else self._step
+        return (
+            replace(self._step, config=None)
+            if config and _failed_or_pending_at_target(run.study, config)
+            else self._step
+        )
 
     def _announce(self, run: RunState) -> None:
         """Say once that the budget cannot hold an evaluation at the target, as soon as that is predicted."""
@@ -377,7 +383,7 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
             f"an evaluation at the target is predicted to take {duration(cost)}, which did not fit into what was left "
             f"of the budget of {duration(budget.seconds)}"
         )
-    return f"the run ended before; an evaluation at the target is predicted to take {duration(cost)}"
+    return f"the run ended before an evaluation at the target; it at the target is predicted to take {duration(cost)}"
 
 
 def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
@@ -401,7 +407,7 @@ def spendable(seconds: float, reserve: float) -> float | None:
     return seconds - reserve if seconds > reserve else seconds
 
 
-def _was_tried(study: Study, config: dict[str, Any]) -> bool:
+def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:
     """Whether the configuration failed at the target, or is pending there."""
     point, history = study.space.encode(config), study.history
     failed = bool((history.points[history.failed] == point).all(axis=1).any())
@@ -418,7 +424,7 @@ def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, floa
         return []
     u, point = points[largest, space.dim :], space.encode(config)
     fidelities = []
-    for share in _STEP_SHARES:
+    for share in _STEP_FRACTIONS:
         point[space.dim :] = u + share * (1 - u)
         step = space.snap(point[None])[0]
         if (step[space.dim :] > u).any():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fabolas
+from fabolas.strategies.base import Proposal
+from fabolas.strategies.random import Random
 
 SPACE = {"x": fabolas.Float(0.0, 1.0)}
 EPOCHS = {"epochs": fabolas.Fidelity(2, 64, reports=True)}
@@ -49,6 +52,25 @@ def test_wrong_reports_are_refused() -> None:
         assert len(study.trials[0].reports) == 1
     with fabolas.Study(SPACE, strategy="random") as study, pytest.raises(ValueError, match="reports=True"):
         study.tell_report(study.ask(), 0.5, 1.0, epochs=4)
+
+
+class ContinuesFirst(Random):
+    """Proposes to continue the first trial."""
+
+    def suggest(self, *given: Any, **settings: Any) -> Proposal:
+        return replace(super().suggest(*given, **settings), continues=0)
+
+
+def test_another_point_than_the_proposed_one_continues_no_training() -> None:
+    epochs = {"epochs": fabolas.Fidelity(2, 64, reports=True, resume=True)}
+    with fabolas.Study(
+        SPACE, epochs, strategy=ContinuesFirst(fabolas.Space(SPACE, epochs)), overhead=0.1
+    ) as study:
+        study.tell(study.ask_for({"x": 0.5}, {"epochs": 8}), 0.5, cost=1.0)
+        assert study.accept(study.propose()).continues == 0
+        proposal = study.propose()
+        other = study.accept(replace(proposal, point=study.space.encode({"x": 0.2}, {"epochs": 16})))
+        assert (proposal.continues, other.continues, other.config) == (0, None, {"x": 0.2})
 
 
 def test_a_report_below_the_range_is_left_out() -> None:

@@ -638,6 +638,7 @@ def test_a_proposal_may_be_accepted_with_another_point() -> None:
         accepted = s.accept(replace(proposal, point=s.space.encode(config, {"size": 100})))
         assert (accepted.config, accepted.fidelity) == (config, {"size": 100})
         assert accepted.origin == proposal.origin
+        assert accepted.predicted_cost is None  # that of the proposed point says nothing about this one
         assert s.pending == (accepted,)
 
 

@@ -23,7 +23,7 @@ _DEPTH = 40
 
 
 class Truncated(NamedTuple):
-    """Cumulants of g ~ N(z, 1) given g > 0, each with the shape of z.
+    """Hazard and moments of g ~ N(z, 1) given g > 0, each with the shape of z.
 
     With h = d/dz log Phi(z): mean = z + h, variance = 1 + h', skewness and excess kurtosis from h'' and h'''.
     """

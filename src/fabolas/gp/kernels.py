@@ -305,7 +305,13 @@ class FiniteRank(Composable):
     def _phi(self, points: Array) -> Array:
         """Points (..., D) -> (m, ...)."""
         u = points[..., self.column]
-        return np.asarray(self.features(u.reshape(-1)).T.reshape(self.rank, *u.shape))
+        features = self.features(u.reshape(-1))
+        if features.shape[1] != self.rank:
+            raise ValueError(
+                f"expected a basis of rank {self.rank}, got {features.shape[1]} functions; give ModelSpec(rank="
+                f"{features.shape[1]})"
+            )
+        return np.asarray(features.T.reshape(self.rank, *u.shape))
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         squares: Array = np.sum((self.features(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)

@@ -58,7 +58,7 @@ def reinitialize(
     """The walkers (W, p), those far below the mode replaced by draws around it.
 
     A sample of a Gaussian posterior lies about p / 2 nats below the mode. A walker that is many standard deviations
-    further below is not a sample yet. It is drawn again with the curvature at the mode, slightly overdispersed.
+    further below is not a sample yet. It is drawn again from a Gaussian with the diagonal curvature at the mode.
     """
     W, p = walkers.shape
     steps = 0.05 * np.eye(p)

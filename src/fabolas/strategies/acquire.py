@@ -198,7 +198,7 @@ class Candidate:
     Attributes:
         point: (D,).
         cost: predicted seconds.
-        max_worth: the most that any allowed point is worth by the criterion.
+        max_worth: the largest worth of an allowed candidate by the criterion; 0 for expected improvement.
         batch: further points, for suggestions that there is no time to decide.
     """
 
@@ -262,8 +262,8 @@ def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
 def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
     """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of the configuration.
 
-    Many candidates are screened. The best of them are then estimated accurately and refined; with the least effort the
-    best screened ones become a batch.
+    Many candidates are screened. The best of them are then estimated accurately and refined. A quick decision takes
+    the best screened one, and a greedy batch given it.
 
     Args:
         context: what is known.

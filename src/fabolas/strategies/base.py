@@ -20,7 +20,7 @@ class Proposal:
     Attributes:
         point: (d + f,) snapped to what the space can represent.
         origin: the step of the strategy that chose the point, such as "design", "information" or "target".
-        effort: share of the full effort that the decision used; 0 where nothing was decided.
+        effort: effort level of the decision, from 0 (least) to 1 (full); 0 where nothing was decided.
         predicted_cost: predicted seconds of the evaluation; None if nothing predicts it.
         continues: the trial whose training it continues from the checkpoint; None to start from scratch.
         stop_rule: when the training should stop early; None for never.

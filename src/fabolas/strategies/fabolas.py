@@ -33,8 +33,8 @@ from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 # With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
 # some of them waiting.
 MAX_BUSY_SHARE = 0.5
-# With at most this many evaluations left in the budget, each one is decided anew and not taken from the batch: the
-# last evaluations should be the best ones.
+# With at most this many evaluations left in the budget, the overhead share no longer decides: the last evaluations
+# should be the best ones. The batch is then used only if a decision takes longer than the evaluation.
 N_LAST_EVALUATIONS = 20.0
 
 _NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision

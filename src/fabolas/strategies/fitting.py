@@ -110,7 +110,9 @@ class SurrogateFitter:
         )
 
     def _posterior(self, history: History) -> Surrogate:
-        if self._samples is None:  # during the initial design: prior draws, weighted by the data
+        if (
+            self._samples is None
+        ):  # during the initial design: walkers that never moved, the better of two prior draws each
             K = Effort.at(0.0, len(history)).K
             rng = np.random.default_rng(len(history))
             return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0]

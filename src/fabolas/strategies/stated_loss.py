@@ -7,7 +7,8 @@ can have: a mean above 1, for example. And before the target was measured, all c
 - A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
   distribution.
 - The measured losses are standardised, so their variance is one. If the GP predicts with a larger variance, it says
-  less than the measured losses do. It is replaced by `prior_moments`, which say only in which range the loss is.
+  less than the measured losses do. For the answer it is then replaced by `prior_moments`, which say only in which range
+  the loss is; for other points the mean stays and the standard deviation is at least as large.
 - To the variance of the GP is added what curves may do near the target (discrepancy) and what a configuration has of
   its own (nugget), see `Surrogate.unmodelled_variance`.
 """
@@ -90,6 +91,7 @@ def truncated_moments(
     # Gauss-Legendre quadrature over the part of the Gaussian between the limits, in standard deviations. A mean
     # beyond a limit counts as the limit: the posterior and the limits contradict each other.
     centre = np.clip(mean, low, high)[:, None]
+    # The second moment of a log-normal loss lies 2 scale std further up.
     start = np.maximum((low - centre) / std, -_TAIL)
     width = np.minimum((high - centre) / std, _TAIL + 2.0 * transform.scale * std) - start
     z = start + 0.5 * width * (_NODES + 1.0)  # (m, q)

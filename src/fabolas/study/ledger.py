@@ -232,8 +232,8 @@ class Ledger:
         A value that was reported before, or is below the range of the fidelity, is left out.
 
         Raises:
-            ValueError: If nothing passes through values, the value is above what was suggested or not increasing, or
-                the loss or the cost is not a finite number.
+            ValueError: If no fidelity has ``reports=True``, the value is above what was suggested, or the loss or the
+                cost is not a finite number.
         """
         report = report_of(self._space, entry.suggestion, value, loss, cost)
         if report is None or any(known.fidelity == report.fidelity for known in entry.reports):

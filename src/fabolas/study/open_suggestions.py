@@ -23,8 +23,8 @@ class OpenSuggestion:
     Attributes:
         suggestion: The suggestion.
         waiting: Whether it waits to be handed out by the next ``ask``.
-        permanent: Whether it waits again if it is cancelled, instead of being removed: it was enqueued, or handed
-            out before the study was last opened.
+        permanent: Whether it waits again if it is cancelled, instead of being removed: it was enqueued, handed out
+            before the study was last opened, or enqueued suggestions follow it.
         undo: The strategy's state before the suggestion; None if it cannot be cancelled.
         started: When its evaluation started, by the study's clock; None if it has not.
         started_at: The same in seconds since the epoch.

@@ -72,7 +72,7 @@ class RecordingStudy(StudyView):
         return self.history.elapsed + self._ledger.open_suggestions.overhead
 
     def start(self, suggestion: Suggestion | int, at: float | None = None) -> None:
-        """Record that the evaluation of a suggestion starts that was asked for with ``queued=True``.
+        """Record that the evaluation of a suggestion has started; it was asked for with ``queued=True``.
 
         Args:
             suggestion: What ``ask`` returned, or its id.

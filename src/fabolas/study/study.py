@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +34,12 @@ class _Draft:
     Attributes:
         undo: The strategy's state before it.
         rng: The source of randomness that made it.
+        point: (D,) What the strategy proposed; empty while it decides.
     """
 
     undo: dict[str, Array]
     rng: np.random.Generator
+    point: Array = field(default_factory=lambda: np.empty(0))
 
 
 class Study(RecordingStudy):
@@ -147,7 +149,7 @@ class Study(RecordingStudy):
             config: A configuration of the space.
             fidelity: Fidelities by name; None for the target.
             queued: Whether the evaluation starts later; then call ``start`` when it does.
-            origin: Why it is evaluated, for the record.
+            origin: Why it is evaluated. Strategies and verification read it.
             predicted_cost: Predicted seconds, for the record and for ``trial_timeout="auto"``; None if not predicted.
 
         Raises:
@@ -199,7 +201,7 @@ class Study(RecordingStudy):
         """What ``ask`` would suggest, for a caller that may want another point.
 
         ``accept`` makes a suggestion of the proposal, as it is or with another point. ``discard`` forgets it: the
-        study is then as if nothing had been proposed. A further proposal discards this one.
+        strategy is then as before, and the overhead still counts. A further proposal discards this one.
 
         Args:
             remaining: As in ``ask``.
@@ -217,15 +219,20 @@ class Study(RecordingStudy):
         try:
             with self._ledger.timed_overhead():
                 history = self.history.with_checkpoints(self.checkpoints)
-                return self.strategy.suggest(history, pending, rng, remaining=remaining, at_target=at_target)
+                proposal = self.strategy.suggest(
+                    history, pending, rng, remaining=remaining, at_target=at_target
+                )
         except BaseException:
             self.discard()  # an interrupted proposal must not leave a half-changed strategy
             raise
+        self._draft = _Draft(undo, rng, proposal.point)
+        return proposal
 
     def accept(self, proposal: Proposal, *, queued: bool = False) -> Suggestion:
         """Hand out a proposal as a suggestion.
 
-        Its configuration is moved a little if the same point is already pending.
+        Its configuration is moved a little if the same point is already pending. Another point than the proposed one
+        does not continue a training and does not stop early; its cost is not predicted.
 
         Args:
             proposal: What ``propose`` returned, or the same with another point.
@@ -246,7 +253,9 @@ class Study(RecordingStudy):
             self.discard()
             raise
         self._draft = None
-        if not np.array_equal(point, proposal.point):  # another configuration: nothing to continue
+        if not np.array_equal(proposal.point, draft.point):
+            proposal = replace(proposal, predicted_cost=None)
+        if not np.array_equal(point, draft.point):  # another configuration: nothing to continue
             proposal = replace(proposal, point=point, continues=None, stop_rule=None)
         return self._record_suggestion(proposal, draft.undo, queued=queued)
 
@@ -287,10 +296,11 @@ class Study(RecordingStudy):
     def cancel(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion before it is started, as if it had never been asked for.
 
-        A suggestion that was enqueued, or is from before the study was reopened, is kept: the next ``ask`` returns it.
+        A suggestion that was enqueued, is from before the study was reopened, or is followed only by enqueued ones, is
+        kept: the next ``ask`` returns it.
 
         Raises:
-            ValueError: If it is not the last one, was started, or has ended.
+            ValueError: If other suggestions were handed out after it, or if it was started or has ended.
         """
         entry = self._find(suggestion)
         self.discard()

@@ -245,8 +245,8 @@ class StudyView(ABC):
     def __str__(self) -> str:
         incumbent, work = self.incumbent(), self._work()
         if incumbent is None:
-            none = self.history.complete.any()
-            return f"{'nothing to recommend yet' if none else 'no trial completed'}: {work}"
+            any_complete = self.history.complete.any()
+            return f"{'nothing to recommend yet' if any_complete else 'no trial completed'}: {work}"
         settings = ", ".join(f"{safe_text(name)}={_short(value)}" for name, value in incumbent.config.items())
         how = self._verification(incumbent)
         loss = loss_text(incumbent, self.history.best_measurement(self.sign))
