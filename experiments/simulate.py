@@ -6,7 +6,7 @@ the incumbent after each trial, which a user does at the end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,6 +50,11 @@ class Run:
             return float(self.time[0])
         last = int(outside[-1])
         return float(self.time[last + 1]) if last + 1 < len(self.time) else np.inf
+
+    def until(self, time: float) -> Run:
+        """The trials that ended by this time; at least the first."""
+        kept = self.time <= max(time, float(self.time[0]))
+        return Run(*(getattr(self, field.name)[kept] for field in fields(self)))
 
     def regret_at(self, time: float) -> float:
         """The incumbent's regret at this time; infinite before there is one."""

@@ -64,6 +64,8 @@ def main() -> None:
         print(summary.markdown(results), summary.markdown(results, intervals=False), sep="\n\n")
         if "fabolas" in given.tools:
             print("\nRegret as a multiple of that of fabolas:\n\n" + summary.against(results))
+            print("\nThe same for each source of problems:\n\n" + summary.by_source(results))
+        print("\nRuns with an answer:\n\n" + summary.answered_share(results))
         return
     figures.overall(results, given.figures / "peers.png")
     figures.per_problem(results, given.figures / "peers_problems.png")

@@ -23,7 +23,7 @@ MAX_TRIALS = {
     "fabolas": 400,
     "fabolas2017": 100,
     "mtbo": 400,
-    "botorch-mfmes": 60,
+    "botorch-mfmes": 400,
     "optuna-gp": 400,
     "smac-full": 400,
 }

@@ -152,6 +152,21 @@ class Session:
         return float(round(value)) if self.fidelity.integer else value
 
 
+@dataclass
+class LargestSoFar:
+    """The answer of Hyperband: the lowest loss at the largest fidelity that was evaluated so far."""
+
+    fidelity: float = -np.inf
+    loss: float = np.inf
+    config: Mapping[str, Any] | None = None
+
+    def after(self, fidelity: float, loss: float, config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The answer after another evaluation."""
+        if (fidelity, -loss) > (self.fidelity, -self.loss):
+            self.fidelity, self.loss, self.config = fidelity, loss, config
+        return self.config
+
+
 def configuration_space(problem: Problem, seed: int) -> ConfigSpace.ConfigurationSpace:
     """The space of a problem for tools that take a ConfigurationSpace, with its own random generator."""
     if isinstance(problem.space, ConfigSpace.ConfigurationSpace):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from experiments.peers.compare import BUDGET, Journal
+from experiments.peers.problems import TABLES
 from experiments.simulate import Run
 
 DISTANCES = (0.01, 0.005)
@@ -38,7 +39,8 @@ class Results:
         typical: Mapping[str, float],
     ) -> None:
         self.problems, self.tools, self.seeds = problems, tools, seeds
-        self.typical = np.array([typical[p] for p in problems])  # (problems,)
+        sources = ["tables" if p in TABLES else p.split("/")[0] for p in problems]
+        self.sources = np.unique(sources, return_inverse=True)[1]  # (problems,) number of the scenario
         self._runs = [[[journal.runs[p, t, s] for s in seeds] for p in problems] for t in tools]
         # The lowest loss of a surrogate is that of a search. If a run found a lower one, regrets count from there.
         self._lowest = np.array(
@@ -51,6 +53,7 @@ class Results:
                 for i in range(len(problems))
             ]
         )
+        self.typical = np.array([typical[p] for p in problems]) - self._lowest  # (problems,)
 
     def regrets(self, time: float) -> np.ndarray:
         """(tools, problems, seeds) Regrets at this time in full trainings; infinite before the first answer."""
@@ -63,8 +66,7 @@ class Results:
 
     def times_within(self, distance: float) -> np.ndarray:
         """(tools, problems, seeds) When the regret stays within a distance; infinite if not before the end."""
-        times = self._table(lambda run, lowest: run.stays_within(distance + lowest))
-        return np.where(times <= BUDGET, times, np.inf)
+        return self._table(lambda run, lowest: run.until(BUDGET).stays_within(distance + lowest))
 
     def _table(self, value: Callable[[Run, float], float]) -> np.ndarray:
         """(tools, problems, seeds) A number of each run, given the lowest regret on its problem."""
@@ -103,14 +105,18 @@ def mean_ranks(results: Results) -> np.ndarray:
     return np.asarray(np.mean([ranks(results.regrets(time)) for time in TIMES], axis=0))
 
 
-def bootstrap(table: np.ndarray, statistic: Statistic, seed: int = 0) -> np.ndarray:
-    """(2, tools) 95 % intervals of a statistic of a table (tools, problems, seeds), problems and seeds resampled."""
+def bootstrap(table: np.ndarray, sources: np.ndarray, statistic: Statistic, seed: int = 0) -> np.ndarray:
+    """(2, tools) 95 % intervals of a statistic of a table (tools, problems, seeds).
+
+    Resampled are the sources (problems,), then the problems of each, then the seeds: problems of one source are alike.
+    """
     rng = np.random.default_rng(seed)
-    _, n_problems, n_seeds = table.shape
+    n_seeds, members = table.shape[2], [np.flatnonzero(sources == s) for s in np.unique(sources)]
     drawn = []
     for _ in range(N_BOOTSTRAP):
-        chosen = rng.integers(n_problems, size=n_problems)
-        seeds = rng.integers(n_seeds, size=(n_problems, n_seeds))
+        groups = [members[i] for i in rng.integers(len(members), size=len(members))]
+        chosen = np.concatenate([rng.choice(group, size=len(group)) for group in groups])
+        seeds = rng.integers(n_seeds, size=(len(chosen), n_seeds))
         drawn.append(statistic(table[:, chosen[:, None], seeds]))
     return np.asarray(np.quantile(np.array(drawn), [0.025, 0.975], axis=0, method="nearest"))
 
@@ -136,7 +142,8 @@ def markdown(results: Results, *, intervals: bool = True) -> str:
     columns = {f"within {d:g}": (results.times_within(d), median, _time) for d in DISTANCES}
     columns |= {f"regret at {t:g}": (results.answered(t), geometric, _regret) for t in TIMES}
     columns["mean rank"] = (rank, mean, "{:.1f}".format)
-    cells = [_column(*column, intervals) for column in columns.values()]
+    sources = results.sources if intervals else None
+    cells = [_column(*column, sources) for column in columns.values()]
     rows = [["tool", *columns], ["---"] * (1 + len(columns))]
     rows += [[results.tools[i], *(column[i] for column in cells)] for i in np.argsort(mean(rank))]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -150,7 +157,7 @@ def against(results: Results, reference: str = "fabolas") -> str:
     for time in TIMES:
         logs = np.log(results.answered(time))
         columns[f"at {time:g}"] = _column(
-            logs - logs[index], lambda t: np.exp(mean(t)), "{:.2f}".format, True
+            logs - logs[index], lambda t: np.exp(mean(t)), "{:.2f}".format, results.sources
         )
     rows = [["tool", *columns], ["---"] * (1 + len(columns))]
     others = [i for i in np.argsort(mean(rank)) if i != index]
@@ -158,14 +165,40 @@ def against(results: Results, reference: str = "fabolas") -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def by_source(results: Results, reference: str = "fabolas") -> str:
+    """Regrets of the tools at the last two times as multiples of the reference's, for each source of problems."""
+    names = ["tables" if p in TABLES else p.split("/")[0] for p in results.problems]
+    index, sources = results.tools.index(reference), list(dict.fromkeys(names))
+    rows = [["tool", *(f"{name} at {t:g}" for name in sources for t in TIMES[2:])]]
+    rows.append(["---"] * len(rows[0]))
+    ratios = {t: np.log(results.answered(t)) for t in TIMES[2:]}
+    for i in np.argsort(mean(mean_ranks(results))):
+        if i == index:
+            continue
+        row = [results.tools[i]]
+        for name in sources:
+            of_source = np.array(names) == name
+            row += [f"{np.exp((r[i] - r[index])[of_source].mean()):.1f}" for r in ratios.values()]
+        rows.append(row)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def answered_share(results: Results) -> str:
+    """The share of runs in which each tool has an answer at the first two times."""
+    rows = [["tool", *(f"at {t:g}" for t in TIMES[:2])], ["---"] * 3]
+    shares = [np.isfinite(results.regrets(t)).mean(axis=(1, 2)) for t in TIMES[:2]]
+    rows += [[tool, *(f"{share[i]:.0%}" for share in shares)] for i, tool in enumerate(results.tools)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
 def _column(
-    table: np.ndarray, statistic: Statistic, text: Callable[[float], str], intervals: bool
+    table: np.ndarray, statistic: Statistic, text: Callable[[float], str], sources: np.ndarray | None
 ) -> list[str]:
-    """One cell a tool: the number, and its interval."""
+    """One cell a tool: the number, and its interval if the sources of the problems are given."""
     values = [text(v) for v in statistic(table)]
-    if not intervals:
+    if sources is None:
         return values
-    low, high = bootstrap(table, statistic)
+    low, high = bootstrap(table, sources, statistic)
     return [f"{v} ({text(a)}, {text(b)})" for v, a, b in zip(values, low, high, strict=True)]
 
 

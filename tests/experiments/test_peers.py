@@ -13,7 +13,7 @@ import fabolas
 from experiments.clock import Clock
 from experiments.peers import problems, summary
 from experiments.peers.compare import BUDGET, Job, Journal, compare
-from experiments.peers.session import OutOfTimeError, Session, configuration_space
+from experiments.peers.session import LargestSoFar, OutOfTimeError, Session, configuration_space
 from experiments.peers.tools import TOOLS, run
 from experiments.simulate import Run
 
@@ -193,10 +193,35 @@ def test_regrets_below_one_validation_example_are_equal() -> None:
 
 def test_intervals_hold_the_value_and_do_not_depend_on_the_day() -> None:
     table = np.random.default_rng(0).normal(size=(3, 6, 4))
-    low, high = summary.bootstrap(table, summary.mean)
+    sources = np.array([0, 0, 1, 1, 2, 3])
+    low, high = summary.bootstrap(table, sources, summary.mean)
     assert (low < summary.mean(table)).all()
     assert (summary.mean(table) < high).all()
-    np.testing.assert_array_equal(low, summary.bootstrap(table, summary.mean)[0])
+    np.testing.assert_array_equal(low, summary.bootstrap(table, sources, summary.mean)[0])
+
+
+def test_problems_that_are_alike_widen_the_intervals() -> None:
+    table = np.repeat(
+        np.random.default_rng(1).normal(size=(1, 3, 1)), 4, axis=1
+    )  # three sources of four problems
+    sources = np.repeat(np.arange(3), 4)
+    alike = np.diff(summary.bootstrap(table, sources, summary.mean), axis=0)
+    independent = np.diff(summary.bootstrap(table, np.arange(12), summary.mean), axis=0)
+    assert (alike > 1.5 * independent).all()
+
+
+def test_an_answer_that_gets_worse_after_the_budget_counts_as_reached() -> None:
+    none = np.full(3, np.nan)
+    run = Run(np.array([1.0, 2.0, 45.0]), np.array([0.5, 0.001, 0.5]), none, none, none, none, none)
+    assert run.stays_within(0.01) == np.inf
+    assert run.until(BUDGET).stays_within(0.01) == 2.0
+
+
+def test_the_answer_of_hyperband_is_the_best_at_the_largest_size_so_far() -> None:
+    answer = LargestSoFar()
+    steps = ((1.0, 0.5, "a"), (1.0, 0.4, "b"), (3.0, 0.6, "c"), (1.0, 0.1, "d"), (3.0, 0.5, "e"))
+    found = [answer.after(size, loss, {"x": name}) for size, loss, name in steps]
+    assert [config["x"] for config in found if config] == ["a", "b", "c", "c", "e"]
 
 
 def test_the_table_has_the_best_tool_first_and_says_when_a_distance_is_not_reached() -> None:
@@ -205,6 +230,8 @@ def test_the_table_has_the_best_tool_first_and_says_when_a_distance_is_not_reach
     assert lines[2] == "| fabolas | 2 | 2 | 0.3536 | 0.0010 | 0.0010 | 0.0010 | 1.1 |"
     assert lines[3].startswith("| far | > 40 | > 40 |")
     assert "300.00 (300.00, 300.00)" in summary.against(found)
+    assert summary.by_source(found).splitlines()[2] == "| far | 300.0 | 300.0 | 300.0 | 300.0 |"
+    assert summary.answered_share(found).splitlines()[2] == "| far | 0% | 100% |"
 
 
 def test_missing_runs_are_named() -> None:

@@ -2,7 +2,7 @@
 
 Settings: the defaults of `hpbandster.optimizers.BOHB` (eta 3, random fraction 1/3, top 15 %). Its master and workers,
 which talk over a network, are left out: the brackets are run one trial after another. The answer is the lowest loss
-at the largest budget, as `Result.get_incumbent_id` says; there is none before.
+at the largest budget so far, as `Result.get_incumbent_trajectory` says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ConfigSpace
 import numpy as np
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
-from experiments.peers.session import Session, configuration_space
+from experiments.peers.session import LargestSoFar, Session, configuration_space
 
 ETA = 3
 
@@ -43,7 +43,7 @@ def run(session: Session) -> None:
     low, high = float(session.fidelity.low), session.target
     n_rungs = -int(np.log(low / high) / np.log(ETA)) + 1
     budgets = high * np.power(ETA, -np.linspace(n_rungs - 1, 0, n_rungs))
-    best: tuple[float, dict[str, Any]] | None = None
+    answer = LargestSoFar()
     iteration = 0
     while not session.over:
         s = n_rungs - 1 - iteration % n_rungs
@@ -61,9 +61,7 @@ def run(session: Session) -> None:
                 loss, _ = session.evaluate(configs[j], budget)
                 losses.append(loss)
                 generator.new_result(_job(configs[j], budget, loss))
-                if budget == budgets[-1] and (best is None or loss < best[0]):
-                    best = (loss, configs[j])
-                session.answer(None if best is None else best[1])
+                session.answer(answer.after(budget, loss, configs[j]))
         iteration += 1
 
 

@@ -7,6 +7,7 @@ be pruned; on subsets every rung is a training of its own, with epochs it is one
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import ConfigSpace
@@ -25,7 +26,9 @@ def tpe(session: Session) -> None:
 
 
 def gp(session: Session) -> None:
-    """The GP sampler."""
+    """The GP sampler. It imports torch when it is first used, and imports do not count."""
+    import_module("torch")
+    session.start()
     _full_data(session, optuna.samplers.GPSampler(seed=session.seed))
 
 
@@ -61,7 +64,7 @@ def tpe_hyperband(session: Session) -> None:
 
 
 def _rungs(session: Session) -> list[float]:
-    """Where a trial reports. A training of epochs reports all of them, and the pruner acts at 1, 3, 9, ... of them.
+    """Where a trial reports: 1, 3, 9, ... epochs and all of them, where the pruner acts.
 
     On subsets a report is a training of its own, so that the sizes are few and the last step is as large as the others.
     """

@@ -1,7 +1,8 @@
 """`fabolas` and the methods of the paper, with their defaults.
 
 Where a training passes through epochs, `fabolas` is used as its documentation says: the fidelity has reports and
-continues trainings. The published methods do not know reports.
+continues trainings. The published methods do not know reports. Runs are by `Study.ask` and `tell`: the verification of
+`minimize` is not used. The answer of Hyperband is that of BOHB: the best at the largest size so far.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from experiments.peers.session import Session
+from experiments.peers.session import LargestSoFar, Session
 from fabolas import Study, Suggestion
 
 
@@ -23,13 +24,18 @@ def _run(session: Session, strategy: str) -> None:
         seed=session.seed,
         clock=session.clock,
     )
+    largest = LargestSoFar()
     with study:
         while not session.over:
             suggestion = study.ask(remaining=session.remaining)
-            loss, cost = session.evaluate(suggestion.config, suggestion.fidelity[session.fidelity_name])
+            size = suggestion.fidelity[session.fidelity_name]
+            loss, cost = session.evaluate(suggestion.config, size)
             if curves:
                 _report(session, study, suggestion, cost)
             study.tell(suggestion, loss, cost=cost)
+            if strategy == "hyperband":
+                session.answer(largest.after(size, loss, suggestion.config))
+                continue
             with session.looking():
                 incumbent = study.incumbent()
             session.answer(None if incumbent is None else incumbent.config)
