@@ -178,9 +178,9 @@ class SurrogatePrior:
             BrownianKernel(columns.fidelities, d.time_warp, d.log_variance_prior)
             for d in spec.cost_deviations
         ]
-        kernel = Product((self.over_x(), Sum((Amplitude(), *deviations))))
+        kernel = self.over_x() * Sum((Amplitude(), *deviations)) + LinearTrend(_constant)
         mean = PolynomialLogCost(spec.cost_terms, columns.log_sizes, columns.n_fidelities)
-        return self._sharing_noise(GaussianProcess(Sum((kernel, LinearTrend(_constant))), Noise(), mean))
+        return self._sharing_noise(GaussianProcess(kernel, Noise(), mean))
 
     def _sharing_noise(self, gp: GaussianProcess) -> GaussianProcess:
         """The same GP; the points of one training share noise if trainings report on the way."""
@@ -221,7 +221,7 @@ class SurrogatePrior:
     ) -> Kernel:
         """theta k52(x, x') * (prod_j phi(u_j)' S_j phi(u_j') + deviations) + trend: eq. 6 and two terms."""
         spec, columns = self.spec, self.columns
-        kernel: Kernel = Product((self.over_x(), Amplitude()))
+        kernel = self.over_x() * Amplitude()
         features = [_features(basis, size) for size in columns.relative_sizes[: columns.n_fidelities]]
         if columns.n_fidelities:
             factors: list[Kernel] = [
@@ -229,10 +229,10 @@ class SurrogatePrior:
                 for column, phi in zip(columns.fidelities, features, strict=True)
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]
-            kernel = Product((kernel, Sum((across, *deviations)) if deviations else across))
+            kernel = kernel * (Sum((across, *deviations)) if deviations else across)
         if not spec.shared_trend:
             return kernel
-        return Sum((kernel, LinearTrend(_trend_features(features, columns.fidelities, slopes))))
+        return kernel + LinearTrend(_trend_features(features, columns.fidelities, slopes))
 
 
 def _constant(points: Array) -> Array:

@@ -122,7 +122,7 @@ def broadcast_shape(A: Array, B: Array) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Amplitude(Composable):
-    """A constant factor theta with a lognormal prior (Klein et al. 2017, section 3.4)."""
+    """A constant factor, the amplitude, with a lognormal prior (Klein et al. 2017, section 3.4)."""
 
     prior: Prior = Normal(0.0, 1.0)
 
