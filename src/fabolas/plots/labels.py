@@ -19,12 +19,12 @@ _NAME_START = 7  # characters of a long name that are kept from its start
 
 ORIGINS: Mapping[str, str] = {
     "design": "initial design",
-    "information": "most information per second",
-    "target": "expected improvement at the target",
-    "improvement": "expected improvement at the target",
-    "batch": "information per second, decided before",
+    "information": "information per second",
+    "target": "expected improvement",
+    "improvement": "expected improvement",
+    "batch": "information, in a batch",
     ENQUEUED: "enqueued by the user",
-    VERIFICATION: "verification of the answer",
+    VERIFICATION: "verification",
     "random": "random",
     ADDED: "measured elsewhere",
 }

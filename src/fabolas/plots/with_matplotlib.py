@@ -32,6 +32,7 @@ _MARKERS = {
     "up": "^",
     "down": "v",
 }
+_STAR = 1.8  # a star of matplotlib is this much smaller than one of Plotly
 _DASHES = {"solid": "-", "dash": "--", "dot": ":"}
 _ANCHORS = {"left": "left", "centre": "center", "right": "right"}
 
@@ -184,10 +185,11 @@ def _(layer: Points, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     colours = [colour(role, theme) for role in roles]
     hollow = layer.symbol in ("ring", "cross")
     edges: Any = colours if hollow else colour("paper", theme) if layer.size >= 9 else "none"
+    size = layer.size * (_STAR if layer.symbol == "star" else 1.0)
     axes.scatter(
         layer.x,
         layer.y,
-        s=(layer.size * _POINT * zoom) ** 2,
+        s=(size * _POINT * zoom) ** 2,
         facecolors="none" if layer.symbol == "ring" else colours,
         edgecolors=edges,
         linewidths=1.2 * zoom,
