@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -79,10 +79,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
     at_target = history.complete & study.space.is_at_target(history.points)
     what = "loss" if study.direction == "minimize" else "value"
     if not answers and not at_target.any():
-        require_complete(study)
-        raise CannotDraw(
-            f"It is too early to predict the {what} on all the data, and nothing was measured there yet."
-        )
+        _refuse(study, what)
     scale = 1.0 if unit == "seconds" else full_training(study)
     time = np.array([when for when, _ in answers]) / scale
     loss, std = (np.array([getattr(answer, name) for _, answer in answers]) for name in ("loss", "std"))
@@ -107,6 +104,13 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         where=where(study),
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
         note=thinned_note(len(shown), int(at_target.sum())),
+    )
+
+
+def _refuse(study: ReadableStudy, what: str) -> NoReturn:
+    require_complete(study)
+    raise CannotDraw(
+        f"It is too early to predict the {what} on all the data, and nothing was measured there yet."
     )
 
 
