@@ -51,7 +51,7 @@ def test_a_running_study_is_followed_without_a_reload(browser: Browser, address:
         study.tell(suggestion, 0.25, cost=2.0)
         wait_until(lambda: browser.texts("#trials-table .open-row") == ["#1", "#0"])
         wait_until(lambda: browser.texts("#numbers dd")[0] == "2")
-        assert "verified there" in browser.text("#answer")
+        assert "a measured loss of 0.25 at the target" in browser.text("#answer")
     wait_until(lambda: "not running" in browser.text("#head"))
     assert browser.run("return window.same")
     assert browser.console() == []

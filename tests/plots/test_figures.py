@@ -43,7 +43,7 @@ def test_every_figure_is_drawn_or_says_why_not(name):
             result = drawn(case(name), figure)
             assert result["data"]
             assert definition.title
-            assert definition.how_to_read.endswith(".")
+            assert definition.how_to_read(case(name)).endswith(".")
         except CannotDraw as reason:
             sentences[figure] = str(reason)
     assert sentences.keys() == CANNOT.get(name, set())

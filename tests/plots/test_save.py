@@ -14,6 +14,7 @@ IMAGES = [name for name in FIGURES if name != "trials"]
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")  # hostile names are in many scripts
 @pytest.mark.parametrize("figure", IMAGES)
 def test_every_figure_can_be_saved(figure, tmp_path):
     record = FIGURES[figure].compute(case("hostile names"))
@@ -74,3 +75,22 @@ class TestLayers:
         assert {text.get_text() for text in axes.texts} == {r"cost \$1 <b>", "title"}
         assert axes.get_xlabel() == r"x \$"
         assert [bar.get_width() for bar in axes.patches] == pytest.approx(x)
+
+    def test_a_star_is_as_large_as_in_a_browser(self):
+        place = np.array([1.0]), np.array([1.0])
+        layers = (Points(*place, "answer", "circle", 13), Points(*place, "answer", "star", 13))
+        (axes,) = draw_with_matplotlib(Drawing((Panel(Axis("x"), Axis("y"), layers),))).axes
+        circle, star = (float(marks.get_sizes()[0]) for marks in axes.collections)
+        assert star > 2.0 * circle
+
+    def test_names_of_choices_are_turned_as_in_a_browser(self):
+        ticks = tuple(((i + 0.5) / 40, f"choice {i}") for i in range(40))
+        names = Axis("x", range=(0.0, 1.0), ticks=ticks, names=True)
+        (axes,) = draw_with_matplotlib(Drawing((Panel(names, Axis("y"), ()),))).axes
+        assert [label.get_text() for label in axes.get_xticklabels()] == [text for _, text in ticks]
+        assert {label.get_rotation() for label in axes.get_xticklabels()} == {90.0}
+
+    def test_a_label_for_phones_only_is_not_drawn(self):
+        panel = Panel(Axis("x"), Axis("y"), (Label(1.0, 1.0, "", narrow_text="a"),))
+        (axes,) = draw_with_matplotlib(Drawing((panel,))).axes
+        assert not axes.texts

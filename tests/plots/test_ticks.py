@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabolas import Categorical, Float, Integer, Space
+from fabolas import Categorical, Float, Integer, Ordinal, Space
 from fabolas.plots.drawing import Axis
 from fabolas.plots.labels import short_name
-from fabolas.plots.layout import note_lines, room_for, ticks_with_room
+from fabolas.plots.layout import names_are_turned, note_lines, room_for, shortened_names, ticks_with_room
 from fabolas.plots.parameter_axis import parameter_axis
 from fabolas.plots.ticks import (
     linear_values,
@@ -154,7 +154,53 @@ class TestRoom:
         assert ticks_with_room(axis, 800.0) == axis.ticks
 
 
+def choices(*names: str) -> Axis:
+    places = [(i + 0.5) / len(names) for i in range(len(names))]
+    return Axis(range=(0.0, 1.0), ticks=tuple(zip(places, names, strict=True)), names=True)
+
+
+def texts(axis: Axis, width: float) -> list[str]:
+    return [text for _, text in ticks_with_room(axis, width) or ()]
+
+
+class TestNamesOfChoices:
+    def test_a_long_name_is_shortened_and_the_others_stay(self):
+        axis = choices("rbf", "poly", "a kernel with a very long name, number 2")
+        assert texts(axis, 270.0) == ["rbf", "poly", "a kerne…r 2"]
+        assert not names_are_turned(axis, 270.0)
+
+    def test_many_are_turned_and_all_named(self):
+        names = [f"z{i}" for i in range(15)]
+        assert texts(choices(*names), 250.0) == names
+        assert names_are_turned(choices(*names), 250.0)
+        assert not names_are_turned(choices(*names), 800.0)
+
+    def test_numbers_are_turned_and_never_cut(self):
+        axis = choices("64", "128", "1048576")
+        assert texts(axis, 160.0) == ["64", "128", "1048576"]
+        assert names_are_turned(axis, 160.0)
+
+    def test_names_that_would_be_the_same_are_turned(self):
+        axis = choices("layer_a_out", "layer_b_out")
+        assert texts(axis, 130.0) == ["layer_a_out", "layer_b_out"]
+        assert names_are_turned(axis, 130.0)
+
+    def test_only_without_any_room_are_some_left_out(self):
+        axis = choices(*(f"name {i}" for i in range(100)))
+        assert 10 < len(texts(axis, 250.0)) < 20
+        beside = shortened_names(axis, 250.0)  # for rows, where nothing is turned
+        assert 3 < len(beside) < 9
+        assert all(len(text) >= 4 for _, text in beside)
+
+
 class TestParameterAxis:
+    def test_every_choice_has_a_tick_but_not_every_level(self):
+        space = Space({"a": Categorical([f"c{i}" for i in range(30)]), "b": Ordinal(list(range(30)))})
+        assert len(parameter_axis(space, "a", 20).ticks) == 30
+        assert len(parameter_axis(space, "b", 20).ticks) <= 12
+        assert parameter_axis(space, "a", 20).draw().names
+        assert not parameter_axis(space, "b", 20).draw().names
+
     def test_ticks_are_at_the_coordinates_of_their_values(self):
         space = Space({"C": Float(1e-3, 1e3, log=True), "depth": Integer(2, 12)})
         for name, text, value in (("C", "10", 10.0), ("depth", "6", 6)):

@@ -127,6 +127,19 @@ def test_a_maximised_study_states_its_value(tmp_path: Path) -> None:
     assert answer.verification() == f"It was evaluated there once, with the value {best:.4g}."
 
 
+def test_the_headline_says_whether_it_is_a_measurement_or_a_prediction(tmp_path: Path) -> None:
+    random = sections(overview(fabolas.load(write_study(tmp_path / "a.db", 12)), 0.0), live=False)["answer"]
+    assert "The best configuration has a measured loss of" in random
+    assert "predicted" not in random
+    assert "standard deviation" not in random
+    with fabolas.Study(SPACE, SIZE, seed=0, effort=0.0, storage=tmp_path / "b.db") as study:
+        for x in (0.2, 0.4, 0.6):
+            evaluate(study, study.ask_for({"x": x, "y": 0.5}, {"size": 1000}))
+    modelled = sections(overview(fabolas.load(tmp_path / "b.db"), 0.0), live=False)["answer"]
+    assert "The best configuration has a predicted loss of" in modelled
+    assert ">verified<" in modelled
+
+
 def test_a_run_that_ended_before_its_budget_says_so(tmp_path: Path) -> None:
     path = write_study(tmp_path / "run.db", 12)
     assert RunProgress.of(fabolas.load(path).file, 0.0).notes == ()

@@ -40,9 +40,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_it_starts_with_the_answer_then_figures_trials_and_record(page: str, tmp_path: Path) -> None:
     places = [page.index(f'id="{name}"') for name in ("answer", *FIGURE_NAMES, "trials", "record")]
     assert places == sorted(places)
-    assert page.index("The best configuration has a predicted loss of") < page.index('id="history"')
+    assert page.index("The best configuration has a measured loss of") < page.index('id="history"')
     for name in FIGURES:
         assert f"<h2>{FIGURES[name].title}</h2>" in page
+    assert '<p id="how-history" class="how">The line is the best loss measured on all the data' in page
 
 
 def test_every_figure_is_drawn_or_has_a_reason(page: str) -> None:

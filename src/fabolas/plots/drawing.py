@@ -26,6 +26,8 @@ class Axis:
         range: The two ends, in values; None for what the data need.
         ticks: (value, label) pairs; None for the renderer's choice.
         grid: Whether ticks have grid lines.
+        names: Whether the labels are names of choices at even distances. Where they have no room, they are shortened
+            or turned, because a choice without its name says nothing.
     """
 
     title: str = ""
@@ -33,6 +35,7 @@ class Axis:
     range: tuple[float, float] | None = None
     ticks: tuple[tuple[float, str], ...] | None = None
     grid: bool = True
+    names: bool = False
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ class Figure:
 
     Attributes:
         title: What it shows, in a few words.
-        how_to_read: One sentence for somebody who sees it for the first time.
+        how_to_read: The study -> one sentence for somebody who sees the figure for the first time, and that fits what
+            it shows of this study.
         compute: The study, and options by name -> the frozen record of all numbers and texts in the figure. It raises
             CannotDraw if the study cannot have this figure.
         draw: The record and a theme, "light" or "dark" -> the figure of Plotly. Its background is transparent. Texts
@@ -74,6 +75,6 @@ class Figure:
     """
 
     title: str
-    how_to_read: str
+    how_to_read: Callable[[ReadableStudy], str]
     compute: Callable[..., Any]
     draw: Draw

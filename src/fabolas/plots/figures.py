@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabolas.plots import (
     calibration,
+    captions,
     contours,
     cost,
     curves,
@@ -80,77 +81,15 @@ def save(record: Any, path: str | Path, *, theme: Theme = "light", width: float 
 
 FIGURES: Mapping[str, Figure] = MappingProxyType(
     {
-        "history": Figure(
-            "The answer over time",
-            "The line is the predicted loss of the best configuration known at that time, dotted while that one was "
-            "not measured on all the data; the band is its 95 % interval, and each diamond a measurement on all the "
-            "data.",
-            history.compute,
-            _draw,
-        ),
-        "curves": Figure(
-            "Learning curves",
-            "Each grey point is a trial (a triangle at the edge: one outside the picture); each line is the curve that "
-            "the model predicts for one configuration, up to all the data on the right; its band holds 50 % of the "
-            "probability, the pale one of the answer 95 %.",
-            curves.compute,
-            _draw,
-        ),
-        "cost": Figure(
-            "What a trial costs",
-            "Each point is a trial; the line is the time that the model predicts for the answer, and the bands hold "
-            "50 % and 95 % of the measurements that it expects.",
-            cost.compute,
-            _draw,
-        ),
-        "time": Figure(
-            "Where the time went",
-            "Each bar is the time spent on trials of one size, divided by what they were for; overhead is the time "
-            "spent on choosing them.",
-            time.compute,
-            _draw,
-        ),
-        "importance": Figure(
-            "What matters",
-            "A bar is the share of the differences between configurations on all the data that one hyperparameter "
-            "explains: the strong colour alone, the pale one together with others. The thin line is the uncertainty "
-            "of the whole bar.",
-            importance.compute,
-            _draw,
-        ),
-        "slices": Figure(
-            "Each hyperparameter",
-            "A line is the predicted loss on all the data if one hyperparameter of the answer (the star) is changed, "
-            "with its 95 % band; the orange shade below shows where the optimum probably is.",
-            slices.compute,
-            _draw,
-        ),
-        "contours": Figure(
-            "Pairs of hyperparameters",
-            "Lines connect configurations with equal predicted loss on all the data, the orange shade shows where "
-            "the optimum probably is, and the star is the answer.",
-            contours.compute,
-            _draw,
-        ),
-        "parallel": Figure(
-            "All trials at once",
-            "Each line from top to bottom is a trial and crosses each row at its value; the stronger its colour the "
-            "better the trial, and the orange one is the answer.",
-            parallel.compute,
-            _draw,
-        ),
-        "trials": Figure(
-            "Trials",
-            "Each row is a trial, the last one first.",
-            trials.compute,
-            trials.draw,
-        ),
-        "calibration": Figure(
-            "Is the model right?",
-            "Each point is a trial as the model predicts it from the trials before it; believe the model if the "
-            "points (hollow: initial design) are near the diagonal, and if the coverage stays in the grey band.",
-            calibration.compute,
-            _draw,
-        ),
+        "history": Figure("The answer over time", captions.history, history.compute, _draw),
+        "curves": Figure("Learning curves", captions.curves, curves.compute, _draw),
+        "cost": Figure("What a trial costs", captions.cost, cost.compute, _draw),
+        "time": Figure("Where the time went", captions.time, time.compute, _draw),
+        "importance": Figure("What matters", captions.importance, importance.compute, _draw),
+        "slices": Figure("Each hyperparameter", captions.slices, slices.compute, _draw),
+        "contours": Figure("Pairs of hyperparameters", captions.contours, contours.compute, _draw),
+        "parallel": Figure("All trials at once", captions.parallel, parallel.compute, _draw),
+        "trials": Figure("Trials", captions.trials, trials.compute, trials.draw),
+        "calibration": Figure("Is the model right?", captions.calibration, calibration.compute, _draw),
     }
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines
+from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
 from fabolas.trials import Incumbent
@@ -19,6 +19,7 @@ from fabolas.trials import Incumbent
 MAX_ANSWERS = 150
 _BOLD_CHARACTER = 10  # pixels, in the label of the last answer
 _EARLY = 0.02  # share of the time; a linear axis shows it as a thin strip
+_LAST = 0.02  # share of the time axis that the last answer takes at least
 _LEAST_ANSWERS = 3  # that the vertical axis holds
 _MANY_MEASUREMENTS = 60  # with more, their marks are smaller
 
@@ -42,6 +43,7 @@ class HistoryRecord:
         end: When the last trial ended.
         unit: Of all times.
         what: "loss" or "value".
+        where: Where it is predicted and measured, as the end of a title.
         log_time: Whether the time axis is logarithmic.
         note: What is left out.
     """
@@ -58,6 +60,7 @@ class HistoryRecord:
     end: float
     unit: Unit
     what: str
+    where: str
     log_time: bool
     note: str
 
@@ -74,17 +77,14 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
     if not len(history):
         raise CannotDraw("There is no trial yet.")
     at_target = history.complete & study.space.is_at_target(history.points)
+    what = "loss" if study.direction == "minimize" else "value"
     if not answers and not at_target.any():
-        require_complete(study)
-        raise CannotDraw(
-            "It is too early to predict the loss on all the data, and nothing was measured there yet."
-        )
+        _refuse(study, what)
     scale = 1.0 if unit == "seconds" else full_training(study)
     time = np.array([when for when, _ in answers]) / scale
     loss, std = (np.array([getattr(answer, name) for _, answer in answers]) for name in ("loss", "std"))
     shown = shown_trials(history, at_target, study.sign)
     shown = shown[at_target[shown]]
-    what = "loss" if study.direction == "minimize" else "value"
     ended = np.array([trial.elapsed for trial in history.trials]) / scale
     low, high = _interval(loss, std)
     first = min([*time[:1], *ended[shown][:1]])
@@ -94,15 +94,23 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         low=low,
         high=high,
         verified=np.array([answer.verified for _, answer in answers], dtype=np.bool_),
-        texts=tuple(_answer_lines(when, answer, what) for when, answer in answers),
+        texts=tuple(_answer_lines(when, answer, what, where(study)) for when, answer in answers),
         measured_time=ended[shown],
         measured=history.losses[shown],
         measured_texts=tuple(trial_lines(history.trials[i], what) for i in shown),
         end=float(ended[-1]),
         unit=unit,
         what=what,
+        where=where(study),
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
         note=thinned_note(len(shown), int(at_target.sum())),
+    )
+
+
+def _refuse(study: ReadableStudy, what: str) -> NoReturn:
+    require_complete(study)
+    raise CannotDraw(
+        f"It is too early to predict the {what} on all the data, and nothing was measured there yet."
     )
 
 
@@ -155,9 +163,11 @@ def _interval(loss: Array, std: Array) -> tuple[Array, Array]:
     return loss - WIDE * std, loss + WIDE * std
 
 
-def _answer_lines(when: float, answer: Incumbent, what: str) -> Lines:
-    verified = "measured on all the data" if answer.verified else "predicted, not measured on all the data"
-    loss = f"{what} {number(float(f'{answer.loss:.4g}'))} ± {number(float(f'{answer.std:.2g}'))}"
+def _answer_lines(when: float, answer: Incumbent, what: str, there: str) -> Lines:
+    verified = f"measured{there}" if answer.verified else f"predicted, not measured{there}"
+    loss = f"{what} {number(float(f'{answer.loss:.4g}'))}"
+    if answer.std > 0:
+        loss += f" ± {number(float(f'{answer.std:.2g}'))}"
     return ("Answer", loss, verified, f"after {seconds(when)}", *config_lines(answer.config))
 
 
@@ -165,12 +175,11 @@ def drawing(record: HistoryRecord) -> Drawing:
     """Lay out the figure."""
     values = np.concatenate([record.loss, record.measured])
     log = suits_log(values, 3.0)
-    y = value_axis(f"{record.what} on all the data", _worth_showing(record, log=log), log=log)
+    y = value_axis(f"{record.what}{record.where}", _worth_showing(record, log=log), log=log)
     layers: list[Band | Line | Points | Label | Rule] = []
     right = 64
     if len(record.time):
-        # The last answer holds until the end.
-        x = np.append(record.time, max(record.end, record.time[-1]))
+        x = np.append(record.time, _stop(record))  # the last answer holds until then
         low, high, loss = (np.append(each, each[-1]) for each in (record.low, record.high, record.loss))
         floor, ceiling = y.range or (0.0, 1.0)
         layers.append(
@@ -187,8 +196,6 @@ def drawing(record: HistoryRecord) -> Drawing:
     layers.append(Points(*place, "second", "diamond", size, alpha, hover=record.measured_texts))
     if len(record.time):
         best, last = record.loss[-1], x[-1:]
-        ends = np.clip(np.array([record.low[-1], record.high[-1]]), floor, ceiling)
-        layers.append(Line(np.repeat(last, 2), ends, "answer", 2.0, alpha=0.45))
         layers.append(Points(last, record.loss[-1:], "answer", size=10, hover=record.texts[-1:]))
         text = number(float(f"{best:.3g}"))
         style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
@@ -223,14 +230,28 @@ def _worth_showing(record: HistoryRecord, *, log: bool) -> Array:
     return np.concatenate([record.loss[len(record.loss) // 5 :], last, measured, record.measured[-1:]])
 
 
+def _stop(record: HistoryRecord) -> float:
+    """Where the last answer ends: with the search, or a little later, so that its band can be seen."""
+    if not len(record.time):
+        return record.end
+    last = float(record.time[-1])
+    if record.log_time:
+        return max(record.end, float(last * (record.end / _first(record)) ** _LAST))
+    return max(record.end, last + _LAST * record.end)
+
+
+def _first(record: HistoryRecord) -> float:
+    return float(min([record.end, *record.time[:1], *record.measured_time[:1]]))
+
+
 def _time(record: HistoryRecord) -> Axis:
-    first = min([record.end, *record.time[:1], *record.measured_time[:1]])
+    first, stop = _first(record), _stop(record)
     low = 0.85 * first if record.log_time else 0.0
     if record.unit == "seconds":
-        return time_axis("time of the search", low, 1.02 * record.end, log=record.log_time)
+        return time_axis("time of the search", low, 1.02 * stop, log=record.log_time)
     return value_axis(
         "time of the search, in full trainings",
-        np.array([max(first, 1e-12), record.end] if record.log_time else [0.0, record.end]),
+        np.array([max(first, 1e-12), stop] if record.log_time else [0.0, stop]),
         log=record.log_time,
         share=0.02,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from fabolas._types import IntArray
 from fabolas.plots.drawing import Lines
+from fabolas.plots.figure import ReadableStudy
 from fabolas.plots.ticks import number, seconds
 from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, History, Trial
 
@@ -19,12 +20,12 @@ _NAME_START = 7  # characters of a long name that are kept from its start
 
 ORIGINS: Mapping[str, str] = {
     "design": "initial design",
-    "information": "most information per second",
-    "target": "expected improvement at the target",
-    "improvement": "expected improvement at the target",
-    "batch": "information per second, decided before",
+    "information": "information per second",
+    "target": "expected improvement",
+    "improvement": "expected improvement",
+    "batch": "information, in a batch",
     ENQUEUED: "enqueued by the user",
-    VERIFICATION: "verification of the answer",
+    VERIFICATION: "verification",
     "random": "random",
     ADDED: "measured elsewhere",
 }
@@ -33,6 +34,11 @@ ORIGINS: Mapping[str, str] = {
 def why(origin: str) -> str:
     """Why a trial was suggested, in words."""
     return ORIGINS.get(origin, origin)
+
+
+def where(study: ReadableStudy) -> str:
+    """Where losses are compared, as the end of a title or a sentence; nothing without fidelities."""
+    return " on all the data" if study.space.fidelities else ""
 
 
 def shortened(text: object) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
+from fabolas._types import Array
 from fabolas.plots.drawing import Axis, Drawing, Label
 
 WIDTH = 900  # pixels of a wide figure; shares follow from it
@@ -27,6 +29,9 @@ _NARROW_RIGHT = 26  # margin on the right of a phone; with labels it is this wid
 _NARROW_LABELS = 80
 _CHARACTER = 7.2  # pixels, of a tick label
 _BETWEEN_TICKS = 8
+_LEAST_NAME = 4  # characters of a shortened name; with less room, names are turned
+_TURNED_NAME = 12  # characters of a turned name
+_LINE = 15  # pixels between turned names
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,11 @@ class Grid:
         legend = _legend_height(drawing, narrow=narrow)
         right = min(drawing.right, _narrow_right(drawing)) if narrow else drawing.right
         margin = {"l": drawing.left, "r": right, "t": above + legend}
-        below = 8 + _TICKS * any(p.x.ticks != () for p in drawing.panels)
+        width = (NARROW_WIDTH if narrow else WIDTH) - margin["l"] - margin["r"]
+        panel_width = (width - (columns - 1) * _GAP) / columns
+        below = 8 + max(_tick_height(panel.x, panel_width) for panel in drawing.panels)
         below += _AXIS_TITLE * any(p.x.title for p in drawing.panels)
         margin["b"] = below + NOTE_LINE * len(note_lines(drawing.note, narrow=narrow))
-        width = (NARROW_WIDTH if narrow else WIDTH) - margin["l"] - margin["r"]
         inner = rows * drawing.height + (rows - 1) * (below + above)
         domains = []
         for i in range(len(drawing.panels)):
@@ -66,7 +72,6 @@ class Grid:
             top = 1.0 - row * (drawing.height + below + above) / inner
             x = _share(column, columns, _GAP / width)
             domains.append((x, (max(top - drawing.height / inner, 0.0), top)))
-        panel_width = (width - (columns - 1) * _GAP) / columns
         return cls(tuple(domains), inner + margin["t"] + margin["b"], margin, panel_width)
 
     def relayout(self) -> dict[str, Any]:
@@ -126,10 +131,14 @@ def _share(i: int, n: int, gap: float) -> tuple[float, float]:
 def ticks_with_room(axis: Axis, width: float) -> tuple[tuple[float, str], ...] | None:
     """The ticks of a horizontal axis whose labels do not overlap.
 
-    Of even ticks, every second, third, ... remains. Of others, the last and the first one are kept before the rest.
+    Of even ticks, every second, third, ... remains. Of others, the first and the last one are kept, and of the rest
+    every second, third, ... that does not touch them.
+    Names of choices are shortened, or turned (`names_are_turned`), and left out only if there is no room at all.
     """
     if axis.ticks is None or axis.range is None or len(axis.ticks) < 2:
         return axis.ticks
+    if axis.names:
+        return _turned(axis, width) if names_are_turned(axis, width) else shortened_names(axis, width)
     low, high = np.log(axis.range) if axis.log else axis.range
     values = np.array([value for value, _ in axis.ticks])
     places = width * ((np.log(values) if axis.log else values) - low) / (high - low)
@@ -137,11 +146,78 @@ def ticks_with_room(axis: Axis, width: float) -> tuple[tuple[float, str], ...] |
     if not axis.log and np.ptp(np.diff(values)) < 1e-9 * np.ptp(values):
         needed = 2.0 * max(half) / (places[1] - places[0])
         return axis.ticks[:: max(1, int(np.ceil(needed - 1e-9)))]
-    kept: list[int] = []
-    for i in (len(values) - 1, 0, *range(1, len(values) - 1)):
-        if all(abs(places[i] - places[j]) >= half[i] + half[j] for j in kept):
-            kept.append(i)
-    return tuple(axis.ticks[i] for i in sorted(kept))
+    chosen = _between_ends(places, np.array(half))
+    return tuple(axis.ticks[i] for i in sorted({*chosen, 0, len(values) - 1}))
+
+
+def _between_ends(places: Array, half: Array) -> list[int]:
+    """Which ticks between the first and the last one to show, if each needs `half` (n,) pixels on both sides."""
+    n = len(places)
+    apart = np.abs(places[:, None] - places[None, :]) >= half[:, None] + half[None, :]
+    free = [i for i in range(1, n - 1) if apart[i, 0] and apart[i, n - 1]]
+    for every in range(1, n):
+        ways = [free[start::every] for start in range(every)]
+        fitting = [way for way in ways if all(apart[i, j] for i, j in pairwise(way))]
+        if fitting:
+            return max(fitting, key=len)
+    return []
+
+
+def names_are_turned(axis: Axis, width: float) -> bool:
+    """Whether the names of choices are written from bottom to top, because beside each other they are too long."""
+    if not axis.names or axis.ticks is None or len(axis.ticks) < 2:
+        return False
+    shown = shortened_names(axis, width)
+    if len(shown) < len(axis.ticks):
+        return True
+    cut = [text for (_, text), (_, short) in zip(axis.ticks, shown, strict=True) if text != short]
+    numbers = any(not any(map(str.isalpha, text)) for text in cut)  # half a number is another number
+    return numbers or len(_texts(shown)) < len(_texts(_turned(axis, width)))
+
+
+def shortened_names(axis: Axis, width: float) -> tuple[tuple[float, str], ...]:
+    """The names of choices beside each other, each as long as its cell; of too many only every second, third, ..."""
+    ticks = axis.ticks or ()
+    longest = max((len(text) for _, text in ticks), default=0)
+    needed = _CHARACTER * min(_LEAST_NAME, longest) + _BETWEEN_TICKS
+    cell = _distance(axis, width)
+    every = max(1, int(np.ceil(needed / cell - 1e-9)))
+    most = int((every * cell - _BETWEEN_TICKS) / _CHARACTER + 1e-9)
+    return tuple((value, _cut(text, most)) for value, text in ticks[::every])
+
+
+def _turned(axis: Axis, width: float) -> tuple[tuple[float, str], ...]:
+    ticks = (axis.ticks or ())[:: max(1, int(np.ceil(_LINE / _distance(axis, width))))]
+    return tuple((value, _cut(text, _TURNED_NAME)) for value, text in ticks)
+
+
+def _texts(ticks: tuple[tuple[float, str], ...]) -> set[str]:
+    return {text for _, text in ticks}
+
+
+def _distance(axis: Axis, width: float) -> float:
+    """Pixels between two choices."""
+    if not axis.ticks or len(axis.ticks) < 2 or axis.range is None:
+        return width
+    (first, _), (second, _) = axis.ticks[:2]
+    return width * (second - first) / (axis.range[1] - axis.range[0])
+
+
+def _cut(name: str, most: int) -> str:
+    """The name with at most this many characters, at least one; of a long one the middle is left out."""
+    if len(name) <= max(most, 1):
+        return name
+    end = max(most - 1, 0) // 3
+    return f"{name[: max(most - 1 - end, 0)]}…{name[len(name) - end :]}"
+
+
+def _tick_height(axis: Axis, width: float) -> int:
+    """Pixels below a panel for the labels of its ticks."""
+    if axis.ticks == ():
+        return 0
+    if not names_are_turned(axis, width):
+        return _TICKS
+    return 10 + round(_CHARACTER * max(len(text) for _, text in _turned(axis, width)))
 
 
 def room_for(names: Iterable[str], least: int) -> int:

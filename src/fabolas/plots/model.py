@@ -194,9 +194,7 @@ def model_of(study: ReadableStudy) -> Model:
     if model is None or model.history is not study.history:
         strategy = _strategy_of(study)
         if not isinstance(strategy, SurrogateStrategy):
-            raise CannotDraw(
-                f"The strategy {strategy.name!r} has no model of the loss; 'fabolas' is one that has."
-            )
+            raise CannotDraw(f"The strategy {strategy.name!r} has no model; 'fabolas' is one that has.")
         with default_error_state():
             fitted = strategy.surrogate(study.history)
         model = _MODELS[study] = Model(study.space, study.history, study.sign, fitted)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +12,14 @@ from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, short_name, shown_trials, trial_lines
-from fabolas.plots.layout import NARROW_WIDTH, room_for, ticks_with_room
+from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names, ticks_with_room
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
-from fabolas.plots.parameter_axis import parameter_axis
+from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
 from fabolas.plots.ticks import Ticks, linear_values, log_ticks, number, padded, suits_log
 
 MAX_LINES = 250
+_RIGHT = 26  # margin, in pixels
 MAX_ROWS = 10  # hyperparameters; with more, the most important ones
 
 
@@ -26,6 +29,7 @@ class Row:
 
     name: str
     ticks: Ticks
+    names: bool = False  # whether the ticks are names of choices
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,14 @@ def compute(study: ReadableStudy) -> ParallelRecord:
     names = model.by_importance if model is not None and space.dim > MAX_ROWS else space.names
     rows, columns = [], []
     for name in names[:MAX_ROWS]:
-        rows.append(Row(short_name(name), parameter_axis(space, name, 2).ticks))
+        axis = parameter_axis(space, name, 2)
+        rows.append(Row(short_name(name), axis.ticks, axis.names))
         active = np.array([name in history.trials[i].suggestion.config for i in shown])
         columns.append(np.where(active, history.points[shown, space.names.index(name)], np.nan))
     for j, (name, kind) in enumerate(space.fidelities.items()):
         low, high = float(kind.low), float(kind.high)
         values = [v for v, _ in log_ticks(low, high)] if kind.log else linear_values(low, high)
-        ticks = tuple((space.fidelity_coordinate(name, v), number(float(f"{v:.6g}"))) for v in values)
+        ticks = ticks_with_ends(values, low, high, partial(space.fidelity_coordinate, name))
         rows.append(Row(short_name(name), ticks))
         columns.append(history.points[shown, space.dim + j])
     losses, label = _losses(study, model, history.points[shown], history.losses[shown], what)
@@ -133,12 +138,9 @@ def drawing(record: ParallelRecord) -> Drawing:
     left = room_for((row.name for row in record.rows), 90)
     for row, place in zip(record.rows, places, strict=True):
         layers.append(Line(np.array([0.0, 1.0]), np.array([place, place]), "faint", 1.0))
-        ticks = ticks_with_room(Axis(range=(0.0, 1.0), ticks=row.ticks), NARROW_WIDTH - left) or ()
-        layers += [
-            Label(x, float(place), text, "muted", "centre", shift=(0, -11), size=11, background=True)
-            for x, text in ticks
-        ]
+        layers += _tick_labels(row, float(place), left)
     ends = np.flatnonzero(np.isfinite(record.positions[:, -1]))
+    ends = ends[np.lexsort((record.rank[ends], record.answer[ends]))]  # the answer is the last one, in front
     roles = tuple("second" if record.answer[i] else SCALE[shade[i]] for i in ends)
     hover = tuple(record.texts[i] for i in ends)
     layers.append(Points(record.positions[ends, -1], np.zeros(len(ends)), roles, size=7, hover=hover))
@@ -149,6 +151,19 @@ def drawing(record: ParallelRecord) -> Drawing:
     )
     x = Axis(range=(-0.03, 1.03), ticks=(), grid=False)
     return Drawing((Panel(x, y, tuple(layers)),), height=62 * m, note=record.note, left=left)
+
+
+def _tick_labels(row: Row, place: float, left: int) -> list[Label]:
+    """The ticks of a row; on a phone fewer or shorter ones."""
+    axis = Axis(range=(0.0, 1.0), ticks=row.ticks, names=row.names)
+    find = shortened_names if row.names else ticks_with_room
+    wide, narrow = (dict(find(axis, width - left - _RIGHT) or ()) for width in (WIDTH, NARROW_WIDTH))
+    style: dict[str, Any] = {"shift": (0, -11), "size": 11, "background": True}
+    return [
+        Label(x, place, wide.get(x, ""), "muted", "centre", narrow_text=narrow.get(x, ""), **style)
+        for x, _ in row.ticks
+        if x in wide or x in narrow
+    ]
 
 
 def _lines(record: ParallelRecord, chosen: IntArray, places: Array, role: str, width: float) -> Line:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,8 @@ from fabolas.plots.ticks import Ticks, linear_values, log_ticks, number
 from fabolas.space import Categorical, Float, Integer, Ordinal, Space
 
 _MAX_TITLE = 32  # characters, as long as the side of a small panel
-_MAX_CHOICES = 12  # with more, not every choice gets a tick
+_NEAR_END = 0.1  # share of an axis between one of its ends and the next tick
+_MAX_LEVELS = 12  # of ordered choices; with more, not every one gets a tick
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class ParameterAxis:
         positions: (m,) Coordinates where it is evaluated, ascending: all values if they are few.
         labels: (m,) The values there.
         ordered: Whether neighbours are similar, so that a line through them makes sense.
+        names: Whether the ticks are names of choices, and not numbers.
     """
 
     name: str
@@ -33,11 +37,13 @@ class ParameterAxis:
     positions: Array
     labels: tuple[str, ...]
     ordered: bool
+    names: bool = False
 
     def draw(self) -> Axis:
         """The axis of a panel."""
         margin = 0.02 if self.ordered else 0.0
-        return Axis(short_name(self.name, _MAX_TITLE), range=(-margin, 1.0 + margin), ticks=self.ticks)
+        ends = (-margin, 1.0 + margin)
+        return Axis(short_name(self.name, _MAX_TITLE), range=ends, ticks=self.ticks, names=self.names)
 
 
 def parameter_axis(space: Space, name: str, n: int) -> ParameterAxis:
@@ -46,9 +52,11 @@ def parameter_axis(space: Space, name: str, n: int) -> ParameterAxis:
     if isinstance(kind, Categorical):
         positions = (np.arange(len(kind.choices)) + 0.5) / len(kind.choices)
         labels = tuple(value_text(choice) for choice in kind.choices)
-        every = -(-len(labels) // _MAX_CHOICES)
+        ordered = isinstance(kind, Ordinal)
+        every = -(-len(labels) // _MAX_LEVELS) if ordered else 1
         ticks = tuple(zip(positions.tolist()[::every], labels[::every], strict=True))
-        return ParameterAxis(name, ticks, positions, labels, isinstance(kind, Ordinal))
+        names = not ordered or any(isinstance(choice, str) for choice in kind.choices)
+        return ParameterAxis(name, ticks, positions, labels, ordered, names)
     if not isinstance(kind, Float | Integer):
         raise TypeError(f"expected a numeric or categorical hyperparameter, got {kind!r}")
     positions = np.unique(kind.snap(np.linspace(0.0, 1.0, n)))
@@ -59,11 +67,20 @@ def parameter_axis(space: Space, name: str, n: int) -> ParameterAxis:
 def _numeric_ticks(kind: Float | Integer) -> Ticks:
     low, high = float(kind.low), float(kind.high)
     if kind.log and low > 0:
-        values = [value for value, _ in log_ticks(low, high)]
+        values: Sequence[float] = [value for value, _ in log_ticks(low, high)]
     else:
         values = linear_values(low, high, 4, whole=isinstance(kind, Integer))
     if isinstance(kind, Integer):
-        whole = sorted({round(value) for value in values})
-        return tuple((kind.coordinate(v), number(v)) for v in whole if kind.low <= v <= kind.high)
-    inside = [min(max(value, low), high) for value in values]
-    return tuple((kind.coordinate(v), number(float(f"{v:.6g}"))) for v in dict.fromkeys(inside))
+        values = sorted({round(value) for value in values if kind.low <= round(value) <= kind.high})
+    return ticks_with_ends(
+        [min(max(v, kind.low), kind.high) for v in values], kind.low, kind.high, kind.coordinate
+    )
+
+
+def ticks_with_ends(
+    values: Sequence[float], low: float, high: float, coordinate: Callable[[Any], float]
+) -> Ticks:
+    """Ticks at the values and at both ends of an axis; a value that is close to an end is left out."""
+    first, last = coordinate(low), coordinate(high)
+    inside = [v for v in values if first + _NEAR_END < coordinate(v) < last - _NEAR_END]
+    return tuple((coordinate(v), number(float(f"{v:.6g}"))) for v in dict.fromkeys([low, *inside, high]))

@@ -9,7 +9,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials
+from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials, where
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
@@ -49,6 +49,7 @@ class SlicesRecord:
         texts: (n,) What hovering shows of them.
         answer: The predicted loss of the answer.
         what: "loss" or "value".
+        where: Where it is predicted, as the end of a title.
         note: What is left out.
     """
 
@@ -57,6 +58,7 @@ class SlicesRecord:
     texts: tuple[Lines, ...]
     answer: float
     what: str
+    where: str
     note: str
 
 
@@ -94,15 +96,23 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
         tuple(short_lines(history.trials[i], what) for i in shown),
         float(model.loss(model.at_target(x[None])).centre[0]),
         what,
+        where(study),
         _note(inactive if names is None else (), left_out),
     )
 
 
 def answer_of(study: ReadableStudy, model: Model) -> tuple[Array, tuple[str, ...]]:
-    """The answer's configuration (d,), and the hyperparameters that are not active in it."""
+    """The answer's configuration (d,), and the hyperparameters that are not active in it.
+
+    Raises:
+        CannotDraw: If it is too early to predict its loss at the target.
+    """
     incumbent, history = incumbent_of(study), study.history
     if incumbent is None:
         return model.evaluated[0], ()
+    if incumbent.preliminary:
+        what = "loss" if study.direction == "minimize" else "value"
+        raise CannotDraw(f"It is too early to predict the {what}{where(study)}.")
     position = next(i for i, trial in enumerate(history.trials) if trial.id == incumbent.trial_ids[0])
     inactive = tuple(name for name in study.space.names if name not in incumbent.config)
     return history.points[position, : study.space.dim], inactive
@@ -162,7 +172,7 @@ def drawing(record: SlicesRecord) -> Drawing:
     parts += [each for s in record.slices for each in (s.interval.centre, s.interval.inner_low)]
     values = np.concatenate(parts)
     log = suits_log(values, 3.0)
-    y = value_axis(f"{record.what} on all the data", values, log=log)
+    y = value_axis(f"{record.what}{record.where}", values, log=log)
     low, high = y.range or (0.0, 1.0)
     panels = []
     for each in record.slices:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fabolas._types import Array, IntArray
-from fabolas.plots.drawing import Bars, Drawing, Label, Layer, Panel
+from fabolas.plots.drawing import Axis, Bars, Drawing, Label, Layer, Panel
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_name
 from fabolas.plots.ticks import number, percent, row_axis, seconds, time_axis
@@ -153,9 +153,15 @@ def drawing(record: TimeRecord) -> Drawing:
     for place, end_of_row in zip(places, start, strict=True):
         text = f"{percent(end_of_row / whole)}"
         layers.append(Label(float(end_of_row), float(place), text, "muted", shift=(6, 0)))
-    x = time_axis("time", 0.0, 1.2 * float(start.max()), log=False)
-    panel = Panel(x, y, tuple(layers))
+    panel = Panel(_time(1.2 * float(start.max())), y, tuple(layers))
     return Drawing((panel,), height=36 * n + 12, legend=True, note=record.note, left=90)
+
+
+def _time(end: float) -> Axis:
+    """The horizontal axis. Its last tick is within it, because one at the very end would have no grid line."""
+    axis = time_axis("time", 0.0, end, log=False)
+    last = max((value for value, _ in axis.ticks or ()), default=0.0)
+    return replace(axis, range=(0.0, max(end, 1.01 * last)))
 
 
 def _count(n: int, purpose: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from fabolas.display import safe_matplotlib
 from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Layer, Line, Panel, Points, Rule
 from fabolas.plots.figure import Theme
-from fabolas.plots.layout import WIDTH, Grid, note_lines, ticks_with_room, vertical_title
+from fabolas.plots.layout import WIDTH, Grid, names_are_turned, note_lines, ticks_with_room, vertical_title
 from fabolas.plots.theme import colour
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _MARKERS = {
     "up": "^",
     "down": "v",
 }
+_STAR = 1.8  # a star of matplotlib is this much smaller than one of Plotly
 _DASHES = {"solid": "-", "dash": "--", "dot": ":"}
 _ANCHORS = {"left": "left", "centre": "center", "right": "right"}
 
@@ -108,6 +109,8 @@ def _draw_panel(axes: Axes, panel: Panel, theme: Theme, zoom: float, width: floa
     for order, layer in enumerate(panel.layers, start=3):
         _draw(layer, axes, theme, zoom, order)
     _set_axis(axes, "x", panel.x, ticks_with_room(panel.x, width), theme, zoom)
+    if names_are_turned(panel.x, width):
+        axes.tick_params(axis="x", labelrotation=90)
     _set_axis(axes, "y", panel.y, panel.y.ticks, theme, zoom)
     size, above = 13 * _POINT * zoom, 6.0
     for text, role, weight in ((panel.subtitle, "muted", "normal"), (panel.title, "ink", "bold")):
@@ -182,10 +185,11 @@ def _(layer: Points, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     colours = [colour(role, theme) for role in roles]
     hollow = layer.symbol in ("ring", "cross")
     edges: Any = colours if hollow else colour("paper", theme) if layer.size >= 9 else "none"
+    size = layer.size * (_STAR if layer.symbol == "star" else 1.0)
     axes.scatter(
         layer.x,
         layer.y,
-        s=(layer.size * _POINT * zoom) ** 2,
+        s=(size * _POINT * zoom) ** 2,
         facecolors="none" if layer.symbol == "ring" else colours,
         edgecolors=edges,
         linewidths=1.2 * zoom,
@@ -223,6 +227,8 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
 
 @_draw.register(Label)
 def _(layer: Label, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
+    if not layer.text:  # it is for a phone only
+        return
     behind = {"facecolor": colour("paper", theme), "alpha": 0.7, "edgecolor": "none", "pad": 0.5}
     axes.annotate(
         safe_matplotlib(layer.text),

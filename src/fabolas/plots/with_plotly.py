@@ -32,6 +32,7 @@ from fabolas.plots.layout import (
     Grid,
     label_place,
     legend_width,
+    names_are_turned,
     note_lines,
     ticks_with_room,
     vertical_title,
@@ -125,6 +126,8 @@ def _relayout(drawing: Drawing, annotations: list[dict[str, Any]], *, narrow: bo
         if ticks is not None:
             changes[f"xaxis{suffix}.tickvals"] = [value for value, _ in ticks]
             changes[f"xaxis{suffix}.ticktext"] = [safe_plotly(text) for _, text in ticks]
+        if panel.x.names:
+            changes[f"xaxis{suffix}.tickangle"] = -90 if names_are_turned(panel.x, grid.panel_width) else 0
         if drawing.shared_y:
             title = vertical_title(drawing, number - 1, narrow=narrow)
             changes[f"yaxis{suffix}.title.text"] = safe_plotly(title)
@@ -132,7 +135,8 @@ def _relayout(drawing: Drawing, annotations: list[dict[str, Any]], *, narrow: bo
     places = [i for i, annotation in enumerate(annotations) if annotation["name"] == "label"]
     for i, label in zip(places, labels, strict=True):
         if label.narrow_text is not None:
-            changes[f"annotations[{i}].text"] = _label_text(label, narrow=narrow)
+            text = _label_text(label, narrow=narrow)
+            changes[f"annotations[{i}].text"], changes[f"annotations[{i}].visible"] = text, bool(text)
     return changes
 
 

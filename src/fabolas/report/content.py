@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,7 @@ class Overview:
         state: How far its run is.
         record: What was searched.
         at_target: Number of complete trials at the target.
+        captions: How to read each figure, by its name.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Overview:
     state: RunProgress
     record: StudyRecord
     at_target: int
+    captions: Mapping[str, str]
 
     def at(self, file: StudyFile | None, now: float) -> "Overview":
         """The same at another time, while the file has not changed: running trials and the used budget."""
@@ -81,8 +83,9 @@ def overview(study: ReportableStudy, now: float, title: str | None = None) -> Ov
     n_at_target = (
         int((history.complete & study.space.is_at_target(history.points)).sum()) if len(history) else 0
     )
+    captions = {name: figure.how_to_read(study) for name, figure in FIGURES.items()}
     return Overview(
-        title, Answer.of(study), RunProgress.of(file, now), StudyRecord.of(study, now), n_at_target
+        title, Answer.of(study), RunProgress.of(file, now), StudyRecord.of(study, now), n_at_target, captions
     )
 
 

@@ -1,6 +1,6 @@
 """The parts of the page that are words and numbers, as HTML. The figures and the table are drawn by ``page.js``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fabolas.plots import FIGURES
 from fabolas.plots.labels import fidelity_text
@@ -28,6 +28,7 @@ def sections(page: Overview, *, live: bool) -> dict[str, Markup]:
         "numbers": _numbers(page),
         "run": _run(page.state),
         "record": _record(page.record),
+        **{_caption_id(name): join(text) for name, text in page.captions.items()},
     }
 
 
@@ -46,8 +47,8 @@ def body(parts: dict[str, Markup], back: Markup | None = None) -> Markup:
             tag("section", parts["answer"], id="answer", aria_label="The answer"),
             tag("div", parts["run"], id="run", aria_live="polite"),
             tag("dl", parts["numbers"], id="numbers"),
-            *(_figure(name) for name in FIGURE_NAMES),
-            _trials(),
+            *(_figure(name, _caption(parts, name)) for name in FIGURE_NAMES),
+            _trials(_caption(parts, TRIALS)),
             tag("section", parts["record"], id="record", class_="panel"),
             tag("noscript", tag("p", "The figures and the table of trials need JavaScript.", class_="note")),
         ),
@@ -85,6 +86,15 @@ def _answer(answer: Answer, *, running: bool) -> Markup:
 
 
 def _prediction(answer: Answer) -> Markup:
+    assert answer.incumbent is not None
+    if answer.incumbent.verified and answer.incumbent.std == 0.0:  # a strategy without a model measures only
+        return tag(
+            "p",
+            f"The best configuration has a measured {answer.what} of ",
+            tag("strong", answer.loss(), class_="loss"),
+            f"{answer.where()}.",
+            class_="lead",
+        )
     verified = (
         tag("strong", "verified", class_="good")
         if answer.measured
@@ -180,24 +190,33 @@ def _contents() -> Markup:
     return tag("nav", *links, tag("a", "Record", href="#record"), aria_label="Contents")
 
 
-def _figure(name: str) -> Markup:
+def _caption_id(name: str) -> str:
+    return f"how-{name}"
+
+
+def _caption(parts: Mapping[str, Markup], name: str) -> Markup:
+    """Return how to read a figure; nothing as long as the study cannot be read."""
+    return tag("p", parts.get(_caption_id(name), Markup()), id=_caption_id(name), class_="how")
+
+
+def _figure(name: str, caption: Markup) -> Markup:
     figure = FIGURES[name]
     return tag(
         "section",
         tag("h2", figure.title),
-        tag("p", figure.how_to_read, class_="how"),
+        caption,
         tag("div", class_="plot", data_figure=name, role="img", aria_label=figure.title),
         id=name,
         class_="panel",
     )
 
 
-def _trials() -> Markup:
+def _trials(caption: Markup) -> Markup:
     figure = FIGURES[TRIALS]
     return tag(
         "section",
         tag("h2", figure.title),
-        tag("p", figure.how_to_read, class_="how"),
+        caption,
         tag("div", id="trials-table"),
         id=TRIALS,
         class_="panel",

@@ -1,0 +1,73 @@
+"""The sentence above a figure says what the figure shows of this study, and no more."""
+
+import re
+
+import pytest
+
+from fabolas import Float, Space
+from fabolas.plots import FIGURES, CannotDraw
+from fabolas.plots.figures import drawing_of
+from tests.helpers.views import view_of
+from tests.plots.cases import CASES, SIZE, SVM, bowl, case
+
+
+def captions(name: str) -> dict[str, str]:
+    study = case(name)
+    return {figure: definition.how_to_read(study) for figure, definition in FIGURES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_figure_has_a_sentence(name):
+    for text in captions(name).values():
+        assert re.fullmatch(r"[A-Z].{20,}\.", text)
+
+
+def test_a_maximised_score_is_a_value():
+    said = captions("maximise")
+    assert not any("loss" in text for text in said.values())
+    assert all("predicted value" in said[figure] for figure in ("history", "slices", "contours"))
+    assert "predicted loss on all the data" in captions("one fidelity")["slices"]
+
+
+def test_without_fidelities_nothing_is_on_all_the_data():
+    said = captions("no fidelity")
+    for figure in FIGURES.keys() - {"curves", "cost"}:  # which it cannot have
+        assert "all the data" not in said[figure]
+        assert "of one size" not in said[figure]
+    assert "all the data" in captions("one fidelity")["importance"]
+
+
+@pytest.mark.parametrize("figure", ["history", "slices"])
+def test_nor_are_the_axes_and_texts(figure):
+    for name, expected in (("no fidelity", False), ("one fidelity", True)):
+        record = FIGURES[figure].compute(case(name))
+        assert ("on all the data" in drawing_of(record).panels[0].y.title) == expected
+        assert ("on all the data" in repr(record)) == expected
+
+
+def test_without_a_model_nothing_is_predicted():
+    said = captions("random")
+    assert said["history"].startswith("The line is the best loss measured on all the data until that time")
+    for figure in ("history", "curves", "cost"):
+        assert not re.search("predict|band|interval|expects", said[figure])
+    record = FIGURES["cost"].compute(case("random"))
+    assert "The strategy 'random' has no model;" in record.note
+
+
+def test_a_model_without_curves_has_no_caption_of_curves():
+    said = captions("on all the data")
+    assert "predicted loss" in said["history"]
+    for figure in ("curves", "cost"):
+        assert "predicts" not in said[figure]
+        assert "predicts" in captions("one fidelity")[figure]
+
+
+@pytest.mark.parametrize("figure", ["slices", "contours"])
+def test_a_figure_of_the_answer_says_when_it_is_too_early(figure):
+    study = view_of(Space(SVM, SIZE), 1, bowl, seed=1)
+    assert study.incumbent().preliminary
+    with pytest.raises(CannotDraw, match=r"^It is too early to predict the loss on all the data\.$"):
+        FIGURES[figure].compute(study)
+    known = view_of(Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}), 1, bowl)
+    assert not known.incumbent().preliminary
+    assert FIGURES[figure].compute(known)
