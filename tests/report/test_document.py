@@ -62,6 +62,15 @@ def test_it_needs_no_network_and_is_smaller_than_6_megabytes(page: str) -> None:
     assert "unsafe-eval" not in page
 
 
+def test_no_button_of_a_figure_sends_it_to_another_server(page: str) -> None:
+    config = re.search(r"const CONFIG = \{(.*?)\};", page, re.DOTALL)
+    assert config is not None
+    assert "showSendToCloud: false" in config[1]
+    assert '"sendChartToCloud"' in config[1]
+    figure = json.loads(unpacked(page, "data"))["figures"]["history"]["figure"]
+    assert figure["layout"]["modebar"]["remove"] == ["sendChartToCloud"]
+
+
 def test_the_policy_allows_the_scripts_of_the_report_and_no_other(page: str) -> None:
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None

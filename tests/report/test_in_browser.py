@@ -50,6 +50,9 @@ def test_all_figures_are_drawn_and_the_console_is_silent(browser: Browser, repor
     assert all(isinstance(each, int) for each in drawn.values()), drawn
     assert browser.console() == []
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    buttons = browser.run("return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert any("Download" in title for title in buttons)
+    assert not [title for title in buttons if "Share" in title or "Cloud" in title]
 
 
 @pytest.mark.slow

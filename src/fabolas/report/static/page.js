@@ -10,7 +10,8 @@
   const PRINT_WIDTH = 900; // CSS pixels; the style sheet reduces it to the width of the paper
   const CONFIG = {
     displaylogo: false, responsive: true, scrollZoom: false,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    showSendToCloud: false, // no button that sends the figure to another server
+    modeBarButtonsToRemove: ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
   };
 
   let darkColours = {};
