@@ -88,7 +88,9 @@ def test_the_configuration_is_python_code_ready_to_copy(page: str, tmp_path: Pat
 
     code = re.search(r'<code id="best-config">(.*?)</code>', page, re.DOTALL)
     assert code is not None
-    config = eval(html.unescape(code[1]), {"__builtins__": {}})
+    text = html.unescape(re.sub(r"</?span[^>]*>", "", code[1]))
+    config = eval(text, {"__builtins__": {}})
+    assert re.fullmatch(r"\{\n(    '\w+': .*,\n)+\}", text)
     assert config == fabolas.load(write_study(tmp_path / "same.db", 30)).best_config
 
 

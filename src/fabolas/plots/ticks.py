@@ -50,12 +50,12 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Numbers as short texts, with the digits that the smallest step between them needs."""
-    ordered = sorted(set(values))
-    step = min((b - a for a, b in pairwise(ordered)), default=math.inf)
+    """Ascending numbers as short texts, with the digits that the steps between them need."""
+    steps = [math.inf, *(b - a for a, b in pairwise(values)), math.inf]
     for digits in range(2, 15):
         rounded = [float(f"{value:.{digits}g}") for value in values]
-        if all(abs(a - b) <= 0.1 * step for a, b in zip(values, rounded, strict=True)):
+        errors = [abs(a - b) for a, b in zip(values, rounded, strict=True)]
+        if all(error <= 0.1 * min(around) for error, around in zip(errors, pairwise(steps), strict=True)):
             break
     return [number(value, max(digits, 3)) for value in rounded]
 

@@ -64,7 +64,7 @@ class Answer:
     @classmethod
     def of(cls, study: ReportableStudy) -> "Answer":
         """Return the answer of a study."""
-        incumbent = _incumbent(study)
+        incumbent = recommended(study)
         at_target = () if incumbent is None else _trials_at_target(study, incumbent)
         failures = [trial for trial in study.trials if trial.status == "failed"]
         return cls(
@@ -155,7 +155,7 @@ class Answer:
         )
 
 
-def _incumbent(study: ReportableStudy) -> Incumbent | None:
+def recommended(study: ReportableStudy) -> Incumbent | None:
     """Return what the strategy recommends; if it cannot be made from the file, the last answer of its run."""
     if strategy_problem(study) is None:
         return study.incumbent()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fabolas.plots import FIGURES, CannotDraw
-from fabolas.report.answer import Answer
+from fabolas.report.answer import Answer, recommended
 from fabolas.report.progress import RunProgress
 from fabolas.report.readable import ReportableStudy, file_of, strategy_problem
 from fabolas.report.record import StudyRecord
@@ -109,12 +109,17 @@ def panels(study: ReportableStudy) -> Iterator[Panel]:
 
 
 def trials_table(study: ReportableStudy) -> dict[str, Any]:
-    """Return the table of trials in the types of JSON: columns and rows, or the reason why there is none."""
+    """Return the table of trials in the types of JSON: columns, rows and the ids of the trials of the answer.
+
+    Without a trial, there is the reason why it is empty.
+    """
     try:
         record = FIGURES[TRIALS].compute(study)
     except CannotDraw as reason:
         return {"columns": [], "rows": [], "reason": str(reason)}
+    incumbent = recommended(study)
     return {
+        "best": [] if incumbent is None else list(incumbent.trial_ids),
         "columns": [{"key": c.key, "title": c.title, "kind": c.kind} for c in record.columns],
         "rows": [[_finite(value) for value in row] for row in record.rows],
     }
