@@ -19,6 +19,7 @@ from fabolas.report.content import FIGURE_NAMES, Panel, panel
 from fabolas.strategies.random import Random
 from tests.helpers.problems import SIZE, SPACE, bowl, evaluate, minimize
 from tests.helpers.study_files import write_empty_study, write_failed_study, write_hostile_study, write_study
+from tests.plots.cases import case
 
 
 def unpacked(page: str, name: str) -> str:
@@ -53,6 +54,15 @@ def test_every_figure_is_drawn_or_has_a_reason(page: str) -> None:
     assert data["figures"]["history"]["figure"]["data"]
     assert "no model" in data["figures"]["slices"]["reason"]  # a random search has none
     assert len(data["trials"]["rows"]) == 30
+
+
+def test_there_is_a_figure_over_each_fidelity() -> None:
+    study = case("two fidelities")
+    for name in ("curves", "cost"):
+        made = json.loads(panel(study, name).as_json())
+        titles = [each["layout"]["xaxis"]["title"]["text"] for each in (made["figure"], *made["more"])]
+        assert titles == ["size", "epochs"]
+    assert panel(study, "time").more == ()
 
 
 def test_it_needs_no_network_and_is_smaller_than_6_megabytes(page: str) -> None:

@@ -56,6 +56,23 @@ def test_all_figures_are_drawn_and_the_console_is_silent(browser: Browser, repor
 
 
 @pytest.mark.slow
+def test_there_is_a_figure_over_each_fidelity(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    shown = (
+        "const place = document.querySelector('#curves .plot');"
+        "place.panel = { ...place.panel, more: arguments[0] ? [place.panel.text] : [] };"
+        "dispatchEvent(new Event('afterprint'));"
+        "return [...document.querySelectorAll('#curves .plot')].map(p => p.querySelectorAll('.main-svg').length)"
+    )
+    alone = browser.run(shown, False)
+    assert len(alone) == 1
+    assert browser.run(shown, True) == browser.run(shown, True) == 2 * alone
+    assert overflow(browser) <= 0
+    assert browser.run(shown, False) == alone
+    assert browser.console() == []
+
+
+@pytest.mark.slow
 def test_the_table_sorts_up_down_and_back(browser: Browser, report: Path) -> None:
     browser.open(report)
     study = fabolas.load(report.with_suffix(".db"))
