@@ -15,7 +15,7 @@ from fabolas.trials import Incumbent, Trial
 
 _NO_BREAK = "\u00a0"  # a space at which no line ends
 _MAX_MEASUREMENTS = 5  # at the target that are listed
-_SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-6, 1e9  # beyond these, a loss has a power of ten
+_SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e9  # beyond these, a loss has a power of ten, as in the figures
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,9 @@ def plus_minus(value: float, std: float) -> str:
 
 def plain(value: float, std: float = 0.0) -> str:
     """Return a value as text with four digits; a large one with those that its standard deviation justifies."""
-    if not 1e4 <= abs(value) < _LARGEST_PLAIN:
+    if not _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
+        return number(value, 4).replace("−", "-")
+    if abs(value) < 1e4:
         return f"{value:.4g}"
     return _fixed(value, _decimals(value, std) if 0 < std < math.inf else 0)
 
