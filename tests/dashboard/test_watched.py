@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fabolas
-from fabolas.dashboard.comparison import compute
+from fabolas.dashboard.comparison import compute, drawing
 from fabolas.dashboard.pace import Pace
 from fabolas.dashboard.pages import directory_sections
 from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
@@ -143,6 +143,35 @@ def test_the_comparison_has_the_answers_of_each_study(tmp_path: Path) -> None:
         assert line.loss[:-1].tolist() == [each.loss for _, each in answers]
         assert line.time[-1] == studies[line.name].elapsed  # the last answer holds until the end
         assert line.verified == answers[-1][1].verified
+
+
+def test_a_maximised_study_has_a_panel_of_its_own(tmp_path: Path) -> None:
+    studies = {
+        name: fabolas.load(write_study(tmp_path / f"{name}.db", 8, direction=direction))
+        for name, direction in (("accuracy", "maximize"), ("error", "minimize"))
+    }
+    panels = drawing(compute(studies)).panels
+    assert [panel.y.title for panel in panels] == [
+        "predicted loss at the target", "predicted value at the target",
+    ]  # fmt: skip
+    assert [panel.layers[0].legend for panel in panels] == ["error", "accuracy"]  # type: ignore[union-attr]
+    (alone,) = drawing(compute({"accuracy": studies["accuracy"]})).panels
+    assert alone.y.title == "predicted value at the target"
+
+
+def test_a_new_study_changes_the_style_of_no_other_one(tmp_path: Path) -> None:
+    names = [f"run {i}.db" for i in range(9, 0, -1)]  # the newest one is the first by name
+    studies: dict[str, fabolas.study.LoadedStudy] = {}
+    styles: dict[str, tuple[str, str]] = {}
+    for name in names:
+        studies[name] = fabolas.load(write_study(tmp_path / name, 3))
+        record = compute(dict(sorted(studies.items())))
+        now = {line.name: line.style for line in record.lines}
+        assert now.items() >= styles.items()
+        assert len(set(now.values())) == len(now)
+        styles = now
+    colours = {colour for colour, _ in list(styles.values())}
+    assert len(colours) == 6
 
 
 def test_answers_for_which_it_was_too_early_are_not_compared(tmp_path: Path) -> None:

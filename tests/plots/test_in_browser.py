@@ -77,6 +77,9 @@ def test_all_are_drawn_without_eval_and_without_images(browser: Browser, hostile
     )
     assert all(drawn.values()), drawn
     assert browser.console() == []
+    buttons = browser.run("return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert any("Download" in title for title in buttons)
+    assert not [title for title in buttons if "Share" in title or "Cloud" in title]  # in a notebook, too
 
 
 @pytest.mark.parametrize("figure", ["history", *slow("curves", "cost", "parallel")])

@@ -13,9 +13,11 @@ from fabolas.plots.labels import short_name
 from fabolas.plots.layout import names_are_turned, note_lines, room_for, shortened_names, ticks_with_room
 from fabolas.plots.parameter_axis import parameter_axis
 from fabolas.plots.ticks import (
+    linear_axis,
     linear_values,
     log_ticks,
     number,
+    numbers,
     padded,
     percent,
     percent_axis,
@@ -231,3 +233,27 @@ def test_rows_with_long_names_have_a_wider_margin():
     assert room_for(["C"], 64) == 64
     assert room_for([], 64) == 64
     assert room_for(["C", "a" * 24], 64) > 7 * 24
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.0, 0.25, 0.5], ["0", "0.25", "0.5"]),
+        ([1.234e7, 1.2345e7, 1.235e7], ["1.234×10⁷", "1.2345×10⁷", "1.235×10⁷"]),
+        ([1000.5, 1001.0, 1001.5], ["1,000.5", "1,001", "1,001.5"]),
+        ([10.0**-1.0, 10.0**-0.98, 10.0**-0.96], ["0.1", "0.105", "0.11"]),
+        ([0.012345678], ["0.012"]),
+    ],
+)
+def test_numbers_have_the_digits_that_the_step_between_them_needs(
+    values: list[float], texts: list[str]
+) -> None:
+    assert numbers(values) == texts
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e6))
+def test_ticks_of_a_linear_axis_have_different_texts(low: float, width: float) -> None:
+    high = low + width
+    if width > 1e-9 * max(abs(low), abs(high)):
+        texts = [text for _, text in linear_axis("", low, high).ticks or ()]
+        assert len(set(texts)) == len(texts)

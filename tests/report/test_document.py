@@ -19,6 +19,7 @@ from fabolas.report.content import FIGURE_NAMES, Panel, panel
 from fabolas.strategies.random import Random
 from tests.helpers.problems import SIZE, SPACE, bowl, evaluate, minimize
 from tests.helpers.study_files import write_empty_study, write_failed_study, write_hostile_study, write_study
+from tests.plots.cases import case
 
 
 def unpacked(page: str, name: str) -> str:
@@ -56,11 +57,29 @@ def test_every_figure_is_drawn_or_has_a_reason(page: str) -> None:
     assert len(data["trials"]["rows"]) == 30
 
 
+def test_there_is_a_figure_over_each_fidelity() -> None:
+    study = case("two fidelities")
+    for name in ("curves", "cost"):
+        made = json.loads(panel(study, name).as_json())
+        titles = [each["layout"]["xaxis"]["title"]["text"] for each in (made["figure"], *made["more"])]
+        assert titles == ["size", "epochs"]
+    assert panel(study, "time").more == ()
+
+
 def test_it_needs_no_network_and_is_smaller_than_6_megabytes(page: str) -> None:
     assert len(page.encode()) < 6e6
     assert not re.findall(r'(?:src|href)="(?!#|data:,)[^"]*"', page)
     assert "default-src &#x27;none&#x27;" in page
     assert "unsafe-eval" not in page
+
+
+def test_no_button_of_a_figure_sends_it_to_another_server(page: str) -> None:
+    config = re.search(r"const CONFIG = \{(.*?)\};", page, re.DOTALL)
+    assert config is not None
+    assert "showSendToCloud: false" in config[1]
+    assert '"sendChartToCloud"' in config[1]
+    figure = json.loads(unpacked(page, "data"))["figures"]["history"]["figure"]
+    assert figure["layout"]["modebar"]["remove"] == ["sendChartToCloud"]
 
 
 def test_the_policy_allows_the_scripts_of_the_report_and_no_other(page: str) -> None:
@@ -80,7 +99,9 @@ def test_the_configuration_is_python_code_ready_to_copy(page: str, tmp_path: Pat
 
     code = re.search(r'<code id="best-config">(.*?)</code>', page, re.DOTALL)
     assert code is not None
-    config = eval(html.unescape(code[1]), {"__builtins__": {}})
+    text = html.unescape(re.sub(r"</?span[^>]*>", "", code[1]))
+    config = eval(text, {"__builtins__": {}})
+    assert re.fullmatch(r"\{\n(    '\w+': .*,\n)+\}", text)
     assert config == fabolas.load(write_study(tmp_path / "same.db", 30)).best_config
 
 

@@ -50,6 +50,26 @@ def test_all_figures_are_drawn_and_the_console_is_silent(browser: Browser, repor
     assert all(isinstance(each, int) for each in drawn.values()), drawn
     assert browser.console() == []
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
+    buttons = browser.run("return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
+    assert any("Download" in title for title in buttons)
+    assert not [title for title in buttons if "Share" in title or "Cloud" in title]
+
+
+@pytest.mark.slow
+def test_there_is_a_figure_over_each_fidelity(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    shown = (
+        "const place = document.querySelector('#curves .plot');"
+        "place.panel = { ...place.panel, more: arguments[0] ? [place.panel.text] : [] };"
+        "dispatchEvent(new Event('afterprint'));"
+        "return [...document.querySelectorAll('#curves .plot')].map(p => p.querySelectorAll('.main-svg').length)"
+    )
+    alone = browser.run(shown, False)
+    assert len(alone) == 1
+    assert browser.run(shown, True) == browser.run(shown, True) == 2 * alone
+    assert overflow(browser) <= 0
+    assert browser.run(shown, False) == alone
+    assert browser.console() == []
 
 
 @pytest.mark.slow
@@ -178,7 +198,7 @@ def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, rep
         assert browser.run(right) <= width
         assert browser.text("#trials-table .print-only") == "1,005 more trials are not printed."
         assert browser.texts("#trials-table tbody tr:first-child td") == [
-            "#0", "complete", "0.04008", "70.9 µs", "1e-4", "1,184", "2.642e-4",
+            "#0", "complete", "0.04008", "70.9 µs", "10⁻⁴", "1,184", "2.642×10⁻⁴",
         ]  # fmt: skip
         table["rows"] = table["rows"][:1]
         browser.run(fill, json.dumps(table))
@@ -197,7 +217,13 @@ def test_markup_of_the_user_is_shown_as_text(browser: Browser, folder: Path) -> 
     assert browser.console() == []
     assert HOSTILE_NAME in browser.text("#record")
     assert HOSTILE_NAME in browser.text("#best-config")
-    assert HOSTILE_NAME in browser.text("#trials-table thead")
+    assert short_name(HOSTILE_NAME) in browser.text("#trials-table thead")
+    assert (
+        browser.run(
+            "return [...document.querySelectorAll('#trials-table thead button')].map(b => b.title)"
+        ).count(HOSTILE_NAME)
+        == 1
+    )
     assert short_name(HOSTILE_NAME, 32) in browser.text("#slices .plot")
     assert browser.run("return document.querySelectorAll('.plot img, main img, main script').length") == 0
     for button in browser.run("return [...document.querySelectorAll('.open-row')].map(b => b.dataset.focus)"):

@@ -14,7 +14,7 @@ from fabolas.plots.labels import short_lines, shown_trials
 from fabolas.plots.model import Model, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.slices import answer_of, check_names, kernel_weights
-from fabolas.plots.ticks import linear_values, number, suits_log
+from fabolas.plots.ticks import linear_values, numbers, suits_log
 
 N_NAMES = 3  # hyperparameters whose pairs are shown
 _N_POSITIONS = 27
@@ -159,6 +159,7 @@ def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float, *,
     ]
     labels: list[Layer] = []
     places: list[tuple[float, float]] = [pair.answer]
+    texts = numbers([10.0**level if log else level for level in levels])
     for i, level in enumerate(levels):
         for way_x, way_y, way_z in ways[i % 4 :] + ways[: i % 4]:
             crossed = np.flatnonzero((way_z[:-1] - level) * (way_z[1:] - level) < 0)
@@ -166,9 +167,8 @@ def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float, *,
                 k = int(crossed[0])
                 share = (level - way_z[k]) / (way_z[k + 1] - way_z[k])
                 a, b = (float(way[k] + share * (way[k + 1] - way[k])) for way in (way_x, way_y))
-                text = number(float(f"{10.0**level if log else level:.2g}"))
                 if all(max(abs(a - x), 1.5 * abs(b - y)) > distance for x, y in places):
-                    labels.append(Label(a, b, text, "muted", "centre", size=10, background=True))
+                    labels.append(Label(a, b, texts[i], "muted", "centre", size=10, background=True))
                     places.append((a, b))
                     break
     return labels

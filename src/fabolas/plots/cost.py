@@ -9,7 +9,6 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Drawing, Layer, Panel, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import shortened
 from fabolas.plots.model import model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
@@ -21,9 +20,10 @@ from fabolas.plots.over_sizes import (
     curves_of,
     draw_axis,
     draw_cloud,
-    draw_curve,
+    draw_curves,
     draw_end_labels,
     draw_own_points,
+    others_note,
     size_axis_of,
 )
 from fabolas.plots.ticks import padded, seconds, suits_log, time_axis
@@ -57,14 +57,14 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
     axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
     xs: Array = np.empty((0, study.space.dim))
     curves: tuple[Curve, ...] = ()
+    why_none = ""
     try:
         xs, curves = _curves(study, axis.name)
-        others = [shortened(other) for other in study.space.fidelities if other != axis.name]
-        assumed = f"The curve has {' and '.join(others)} at the target." if others else ""
     except CannotDraw as reason:
-        assumed = str(reason)
+        why_none = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.costs, xs, what)
-    return CostRecord(axis, cloud, curves, " ".join(filter(None, [assumed, thinned])))
+    others = others_note(study, axis.name, cloud, "The curve has" if curves else "")
+    return CostRecord(axis, cloud, curves, " ".join(filter(None, [why_none, others, thinned])))
 
 
 def _curves(study: ReadableStudy, name: str) -> tuple[Array, tuple[Curve, ...]]:
@@ -94,12 +94,10 @@ def drawing(record: CostRecord) -> Drawing:
         Rule(x=record.axis.target),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=log),
     ]
-    for i, curve in enumerate(record.curves):
-        texts = [seconds(v) for v in curve.interval.centre.tolist()]
-        layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
+    texts = [[seconds(v) for v in curve.interval.centre.tolist()] for curve in record.curves]
+    layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     times = [seconds(float(curve.interval.centre[-1])) for curve in record.curves]
-    ends = [f"{curve.name}  {time}" for curve, time in zip(record.curves, times, strict=True)]
-    layers += draw_end_labels(record.curves, y, ends, times)
+    layers += draw_end_labels(record.curves, y, [f"predicted {time}" for time in times], times)
     panel = Panel(draw_axis(record.axis), y, tuple(layers))
-    return Drawing((panel,), height=340, right=124 if record.curves else 24, note=record.note)
+    return Drawing((panel,), height=340, right=140 if record.curves else 24, note=record.note)

@@ -9,7 +9,6 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Panel, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import shortened
 from fabolas.plots.model import Model, model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
@@ -22,10 +21,11 @@ from fabolas.plots.over_sizes import (
     curves_of,
     draw_axis,
     draw_cloud,
-    draw_curve,
+    draw_curves,
     draw_end_labels,
     draw_own_points,
     draw_paths,
+    others_note,
     paths_of,
     size_axis_of,
 )
@@ -67,18 +67,18 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
     axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
     xs: Array = np.empty((0, study.space.dim))
     curves: tuple[Curve, ...] = ()
+    why_none = ""
     try:
         model = model_of(study)
         xs, curves = _curves(study, model, axis.name, min(n_rivals, 4))
-        others = [shortened(other) for other in study.space.fidelities if other != axis.name]
-        assumed = f"The curves have {' and '.join(others)} at the target." if others else ""
     except CannotDraw as reason:
-        assumed = str(reason)
+        why_none = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.losses, xs, what)
     paths = paths_of(study, axis.name, xs)
+    others = others_note(study, axis.name, cloud, "The curves have" if curves else "")
     reported = "Thin lines are what trainings reported on the way." if len(paths.sizes) else ""
     return CurvesRecord(
-        axis, what, cloud, paths, curves, " ".join(filter(None, [assumed, reported, thinned]))
+        axis, what, cloud, paths, curves, " ".join(filter(None, [why_none, others, reported, thinned]))
     )
 
 
@@ -118,9 +118,11 @@ def drawing(record: CurvesRecord) -> Drawing:
         *draw_paths(record.paths, y.range or (-np.inf, np.inf)),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=y.log),
     ]
-    for i, curve in reversed(list(enumerate(record.curves))):
-        texts = [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
-        layers += draw_curve(curve, i, y.range or (-np.inf, np.inf), texts)
+    texts = [
+        [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
+        for curve in record.curves
+    ]
+    layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     ends = [f"{curve.name}  {number(float(f'{curve.interval.centre[-1]:.3g}'))}" for curve in record.curves]
     layers += draw_end_labels(record.curves, y, ends, [curve.name for curve in record.curves])

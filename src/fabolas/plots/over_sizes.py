@@ -10,7 +10,7 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Band, Label, Layer, Line, Lines, Points, Symbol
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import config_lines, short_name, shown_trials, thinned_note, trial_lines
+from fabolas.plots.labels import config_lines, short_name, shortened, shown_trials, thinned_note, trial_lines
 from fabolas.plots.model import Interval, Model, incumbent_of
 from fabolas.plots.ticks import linear_axis, log_ticks, number
 
@@ -129,6 +129,25 @@ def cloud_of(study: ReadableStudy, name: str, values: Array, xs: Array, what: st
     return cloud, thinned_note(len(shown), int(history.complete.sum()))
 
 
+def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "") -> str:
+    """What is said of the fidelities that are not on the horizontal axis; nothing if there are none.
+
+    Args:
+        study: The study.
+        name: The fidelity of the horizontal axis.
+        cloud: The trials.
+        curves: The beginning of a sentence about curves, such as "The curve has"; nothing without them.
+    """
+    others = " and ".join(shortened(other) for other in study.space.fidelities if other != name)
+    if not others:
+        return ""
+    assumed = f"{curves} {others} at the target." if curves else ""
+    below = (
+        "" if cloud.others_at_target.all() else f"Hollow points are trials with {others} below the target."
+    )
+    return " ".join(filter(None, [assumed, below]))
+
+
 def paths_of(study: ReadableStudy, name: str, xs: Array) -> Paths:
     """The paths of the trainings that reported on their way through a fidelity; the last ones if there are many.
 
@@ -211,19 +230,20 @@ def draw_axis(axis: SizeAxis) -> Axis:
 
 
 def draw_cloud(cloud: Cloud, limits: tuple[float, float], *, log: bool) -> list[Layer]:
-    """The trials that belong to no curve; those whose other fidelities are below the target are lighter.
+    """The trials that belong to no curve; those whose other fidelities are below the target are rings.
 
     Trials beyond the limits of the vertical axis are triangles at its ends.
     """
     layers: list[Layer] = []
     low, high = _within(limits, log=log)
     inside = (low <= cloud.values) & (cloud.values <= high)
-    for full, alpha in ((False, 0.25), (True, 0.7)):
+    kinds: tuple[tuple[bool, Symbol, float], ...] = ((False, "ring", 1.0), (True, "circle", 0.7))
+    for full, symbol, alpha in kinds:
         chosen = np.flatnonzero((cloud.curve < 0) & (cloud.others_at_target == full) & inside)
         if len(chosen):
             texts = tuple(cloud.texts[i] for i in chosen)
             layers.append(
-                Points(cloud.sizes[chosen], cloud.values[chosen], "faint", size=6, alpha=alpha, hover=texts)
+                Points(cloud.sizes[chosen], cloud.values[chosen], "faint", symbol, 6, alpha, hover=texts)
             )
     beyond: tuple[tuple[BoolArray, float, Symbol], ...] = (
         (cloud.values > high, high, "up"),
@@ -273,27 +293,38 @@ def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
     return layers
 
 
-def draw_curve(curve: Curve, i: int, limits: tuple[float, float], unit: Sequence[str]) -> list[Layer]:
-    """A line with its bands of 50 % and, for the answer, of 95 %; hovering shows prediction and configuration.
+def draw_curves(
+    curves: Sequence[Curve], limits: tuple[float, float], texts: Sequence[Sequence[str]]
+) -> list[Layer]:
+    """Lines with their bands; all bands are behind all lines, so that no band changes the colour of a line.
 
     Args:
-        curve: The curve.
-        i: Its number; 0 for the answer, which is stronger.
+        curves: The curves, the answer's first, which is in front.
         limits: The ends of the vertical axis, to which bands are cut.
-        unit: (m,) Texts of the medians.
+        texts: (m,) Texts of the medians, for each curve.
     """
+    order = list(enumerate(curves))[::-1]
+    bands = [layer for i, curve in order for layer in _bands(curve, i, limits)]
+    return [*bands, *(_line(curve, i, texts[i]) for i, curve in order)]
+
+
+def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
+    """The bands of 50 % and, for the answer, of 95 %."""
     colour, of = COLOURS[i], curve.interval
     low, high, inner_low, inner_high = (
         np.clip(each, *limits) for each in (of.low, of.high, of.inner_low, of.inner_high)
     )
     layers: list[Layer] = [Band(curve.sizes, low, high, colour, 0.16)] if i == 0 else []
-    layers.append(Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1))
+    return [*layers, Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1)]
+
+
+def _line(curve: Curve, i: int, medians: Sequence[str]) -> Line:
+    """The line of the medians; hovering shows prediction and configuration."""
     hover = tuple(
         (f"Predicted, {curve.name}", text, f"at {number(size)}", *curve.texts)
-        for text, size in zip(unit, curve.sizes.tolist(), strict=True)
+        for text, size in zip(medians, curve.sizes.tolist(), strict=True)
     )
-    layers.append(Line(curve.sizes, of.centre, colour, 3.0 if i == 0 else 1.7, hover=hover))
-    return layers
+    return Line(curve.sizes, curve.interval.centre, COLOURS[i], 3.0 if i == 0 else 1.7, hover=hover)
 
 
 def draw_end_labels(

@@ -76,7 +76,12 @@ def base_layout(theme: Theme) -> dict[str, Any]:
             "font": {"family": FONT, "size": 12, "color": ink},
             "align": "left",
         },
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": colour("faint", theme), "activecolor": muted},
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": colour("faint", theme),
+            "activecolor": muted,
+            "remove": ["sendChartToCloud"],  # no button that sends the figure to another server
+        },
         "dragmode": "zoom",
         "showlegend": False,
     }

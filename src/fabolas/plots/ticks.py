@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,19 +27,42 @@ _TIME_DECADES = (
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
-def number(value: float) -> str:
-    """A number as short text: 1,250, 0.125, 3.2×10⁻⁵."""
+def number(value: float, digits: int | None = None) -> str:
+    """A number as short text: 1,250, 0.125, 3.2×10⁻⁵.
+
+    Args:
+        value: The number.
+        digits: How many digits it may need; None for four, and three before a power of ten.
+    """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     if isinstance(value, int) or (value == round(value) and abs(value) < 1e6):
         return f"{int(value):,}".replace("-", "−")
     if 1e-3 <= abs(value) < 1e6:
-        text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        rounded = float(f"{value:.{max(digits or 4, len(str(int(abs(value)))))}g}")
+        text = f"{int(rounded):,}" if rounded == round(rounded) else f"{rounded:,}"
         return text.replace("-", "−")
-    mantissa, exponent = f"{value:.2e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
-    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
-    return power if mantissa == "1" else f"{mantissa}×{power}"
+    mantissa, exponent = f"{value:.{(digits or 3) - 1}e}".split("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    power = power_of_ten(int(exponent))
+    return power if mantissa == "1" else f"{mantissa.replace('-', '−')}×{power}"
+
+
+def numbers(values: Sequence[float]) -> list[str]:
+    """Ascending numbers as short texts, with the digits that the steps between them need."""
+    steps = [math.inf, *(b - a for a, b in pairwise(values)), math.inf]
+    for digits in range(2, 15):
+        rounded = [float(f"{value:.{digits}g}") for value in values]
+        errors = [abs(a - b) for a, b in zip(values, rounded, strict=True)]
+        if all(error <= 0.1 * min(around) for error, around in zip(errors, pairwise(steps), strict=True)):
+            break
+    return [number(value, max(digits, 3)) for value in rounded]
+
+
+def power_of_ten(exponent: int) -> str:
+    """A power of ten as text: 10⁻⁵."""
+    return f"10{str(exponent).translate(_SUPERSCRIPT)}"
 
 
 def seconds(value: float) -> str:
@@ -78,7 +102,8 @@ def log_ticks(low: float, high: float, at_least: int = 3) -> Ticks:
         inside = [v for v in values if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
         if len(inside) >= at_least:
             return tuple((v, number(float(f"{v:.6g}"))) for v in inside)
-    return tuple((v, number(float(f"{v:.6g}"))) for v in linear_values(low, high))
+    values = linear_values(low, high)
+    return tuple(zip(values, numbers(values), strict=True))
 
 
 def linear_values(low: float, high: float, about: int = 5, *, whole: bool = False) -> list[float]:
@@ -97,8 +122,8 @@ def linear_values(low: float, high: float, about: int = 5, *, whole: bool = Fals
 
 def linear_axis(title: str, low: float, high: float) -> Axis:
     """A linear axis from low to high with round ticks."""
-    ticks = tuple((value, number(float(f"{value:.6g}"))) for value in linear_values(low, high))
-    return Axis(title, range=(low, high), ticks=ticks)
+    values = linear_values(low, high)
+    return Axis(title, range=(low, high), ticks=tuple(zip(values, numbers(values), strict=True)))
 
 
 def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = False) -> Axis:

@@ -8,13 +8,14 @@ import numpy as np
 
 from fabolas.display import error_summary, safe_text
 from fabolas.plots.labels import fidelity_text
-from fabolas.plots.ticks import number, seconds
+from fabolas.plots.ticks import number, power_of_ten, seconds
 from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
 from fabolas.trials import Incumbent, Trial
 
 _NO_BREAK = "\u00a0"  # a space at which no line ends
 _MAX_MEASUREMENTS = 5  # at the target that are listed
+_SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e9  # beyond these, a loss has a power of ten, as in the figures
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Answer:
     @classmethod
     def of(cls, study: ReportableStudy) -> "Answer":
         """Return the answer of a study."""
-        incumbent = _incumbent(study)
+        incumbent = recommended(study)
         at_target = () if incumbent is None else _trials_at_target(study, incumbent)
         failures = [trial for trial in study.trials if trial.status == "failed"]
         return cls(
@@ -98,9 +99,10 @@ class Answer:
     def too_early(self) -> str:
         """Say in a sentence that nothing can be said about the target yet, and what was measured."""
         assert self.best_trial is not None
+        assert self.best_trial.loss is not None
         return (
             f"It is too early to predict the {self.what}{self.where()}. The best {self.what} so far is "
-            f"{self.best_trial.loss:.4g}, measured with {fidelity_text(self.best_trial.fidelity)}."
+            f"{plain(self.best_trial.loss)}, measured with {fidelity_text(self.best_trial.fidelity)}."
         )
 
     def where(self) -> str:
@@ -118,7 +120,7 @@ class Answer:
             return (
                 f"This is a prediction: the configuration was evaluated below the target only, in {trials}."
             )
-        shown = ", ".join(f"{loss:.4g}" for loss in self.measured[-_MAX_MEASUREMENTS:])
+        shown = ", ".join(plain(loss, self.incumbent.std) for loss in self.measured[-_MAX_MEASUREMENTS:])
         times = "once" if len(self.measured) == 1 else f"{number(len(self.measured))} times"
         last = "" if len(self.measured) <= _MAX_MEASUREMENTS else "last "
         there = "there" if self.target else ""
@@ -153,7 +155,7 @@ class Answer:
         )
 
 
-def _incumbent(study: ReportableStudy) -> Incumbent | None:
+def recommended(study: ReportableStudy) -> Incumbent | None:
     """Return what the strategy recommends; if it cannot be made from the file, the last answer of its run."""
     if strategy_problem(study) is None:
         return study.incumbent()
@@ -188,16 +190,39 @@ def _at_target(study: ReportableStudy, incumbent: Incumbent) -> Any:
 
 
 def plus_minus(value: float, std: float) -> str:
-    """Return a value with its standard deviation, both with the digits that the deviation justifies.
+    """Return a value with its standard deviation, both with the same last digit, which the deviation justifies.
 
-    At most four digits of the value are shown, so that it can be read at a glance.
+    There are at most four digits of the value, unless it has more before the decimal point.
     """
-    if std > 0 and 1e-6 < abs(value) < 1e6:
-        decimals = min(1 - math.floor(math.log10(std)), 3 - math.floor(math.log10(abs(value))))
-        if decimals >= 0:
-            least = 10.0**-decimals
-            return f"{value:.{decimals}f} ± {max(std, least):.{decimals}f}"
-    return f"{value:.4g} ± {std:.2g}" if std > 0 else f"{value:.4g}"
+    if not 0 < std < math.inf or not math.isfinite(value):
+        return plain(value)
+    size = max(abs(value), std)
+    power = 0 if _SMALLEST_PLAIN <= size < _LARGEST_PLAIN else math.floor(math.log10(size))
+    value, std = value / 10.0**power, std / 10.0**power
+    decimals = _decimals(value, std)
+    text = f"{_fixed(value, decimals)} ± {_fixed(max(std, 10.0**-decimals), decimals)}"
+    return f"({text})×{power_of_ten(power)}" if power else text
+
+
+def plain(value: float, std: float = 0.0) -> str:
+    """Return a value as text with four digits; a large one with those that its standard deviation justifies."""
+    if not _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
+        return number(value, 4).replace("−", "-")
+    if abs(value) < 1e4:
+        return f"{value:.4g}"
+    return _fixed(value, _decimals(value, std) if 0 < std < math.inf else 0)
+
+
+def _decimals(value: float, std: float) -> int:
+    """Return the place of the last digit; negative before the decimal point."""
+    justified = 1 - math.floor(math.log10(std))
+    if justified <= 0 or value == 0:
+        return justified
+    return min(justified, max(3 - math.floor(math.log10(abs(value))), 0))
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{round(value, decimals):,.{max(decimals, 0)}f}"
 
 
 def duration(value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fabolas.plots import FIGURES, CannotDraw
-from fabolas.report.answer import Answer
+from fabolas.report.answer import Answer, recommended
 from fabolas.report.progress import RunProgress
 from fabolas.report.readable import ReportableStudy, file_of, strategy_problem
 from fabolas.report.record import StudyRecord
@@ -15,6 +15,7 @@ from fabolas.storage.reader import StudyFile
 
 TRIALS = "trials"  # the figure that is a table
 FIGURE_NAMES = tuple(name for name in FIGURES if name != TRIALS)
+OVER_FIDELITIES = ("curves", "cost")  # there is one figure for each fidelity
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,13 @@ class Panel:
         name: Its name in ``plots.FIGURES``.
         figure: The figure of Plotly as JSON; None if the study cannot have it.
         reason: Why the study cannot have it; None if it can.
+        more: Further figures below it as JSON: the same over other fidelities.
     """
 
     name: str
     figure: str | None
     reason: str | None = None
+    more: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.figure is None) == (self.reason is None):
@@ -37,7 +40,8 @@ class Panel:
 
     def as_json(self) -> str:
         """The panel as text of JSON."""
-        return f'{{"figure":{self.figure or "null"},"reason":{json.dumps(self.reason)}}}'
+        more, reason = ",".join(self.more), json.dumps(self.reason)
+        return f'{{"figure":{self.figure or "null"},"more":[{more}],"reason":{reason}}}'
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,12 @@ def overview(study: ReportableStudy, now: float, title: str | None = None) -> Ov
 
 
 def panel(study: ReportableStudy, name: str) -> Panel:
-    """Compute and draw a figure."""
-    figure = FIGURES[name]
+    """Compute and draw a figure; one over a fidelity is drawn for each of them."""
+    figure, fidelities = FIGURES[name], tuple(study.space.fidelities)
+    several = name in OVER_FIDELITIES and len(fidelities) > 1
+    options = [{"fidelity": each} for each in fidelities] if several else [{}]
     try:
-        drawn = figure.draw(figure.compute(study))
+        first, *more = (figure.draw(figure.compute(study, **each)).to_json() for each in options)
     except CannotDraw as reason:
         return Panel(name, None, str(reason))
     except ValueError:
@@ -103,7 +109,7 @@ def panel(study: ReportableStudy, name: str) -> Panel:
         return Panel(
             name, None, f"This figure needs the model of the study. {problem[:1].upper()}{problem[1:]}."
         )
-    return Panel(name, drawn.to_json())
+    return Panel(name, first, more=tuple(more))
 
 
 def panels(study: ReportableStudy) -> Iterator[Panel]:
@@ -112,12 +118,17 @@ def panels(study: ReportableStudy) -> Iterator[Panel]:
 
 
 def trials_table(study: ReportableStudy) -> dict[str, Any]:
-    """Return the table of trials in the types of JSON: columns and rows, or the reason why there is none."""
+    """Return the table of trials in the types of JSON: columns, rows and the ids of the trials of the answer.
+
+    Without a trial, there is the reason why it is empty.
+    """
     try:
         record = FIGURES[TRIALS].compute(study)
     except CannotDraw as reason:
         return {"columns": [], "rows": [], "reason": str(reason)}
+    incumbent = recommended(study)
     return {
+        "best": [] if incumbent is None else list(incumbent.trial_ids),
         "columns": [{"key": c.key, "title": c.title, "kind": c.kind} for c in record.columns],
         "rows": [[_finite(value) for value in row] for row in record.rows],
     }

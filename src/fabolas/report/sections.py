@@ -114,10 +114,15 @@ def _prediction(answer: Answer) -> Markup:
 def _configuration(answer: Answer) -> Markup:
     """Return the configuration as Python code, ready to copy."""
     assert answer.incumbent is not None
-    items = "".join(f"    {name!r}: {value!r},\n" for name, value in answer.incumbent.config.items())
+    # A line that is too long is broken, but not after its indentation: that is copied, but not shown as text.
+    indent = tag("span", lines("    "), class_="indent")
+    items = [
+        tag("span", indent, lines(f"{name!r}: {value!r},\n"), class_="item")
+        for name, value in answer.incumbent.config.items()
+    ]
     title = "Best configuration so far" if answer.preliminary else "Best configuration"
     button = tag("button", "Copy", type="button", class_="copy", data_copy="best-config")
-    code = tag("pre", tag("code", lines(f"{{\n{items}}}"), id="best-config"), tabindex="0")
+    code = tag("pre", tag("code", lines("{\n"), *items, "}", id="best-config"), tabindex="0")
     return tag("div", tag("div", tag("span", title), button, class_="bar"), code, class_="code")
 
 

@@ -10,7 +10,8 @@
   const PRINT_WIDTH = 900; // CSS pixels; the style sheet reduces it to the width of the paper
   const CONFIG = {
     displaylogo: false, responsive: true, scrollZoom: false,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    showSendToCloud: false, // no button that sends the figure to another server
+    modeBarButtonsToRemove: ["sendChartToCloud", "lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
   };
 
   let darkColours = {};
@@ -47,8 +48,33 @@
     return figure;
   }
 
+  // Further figures are in elements of their own below the place.
+  function drawMore(place, texts) {
+    const elements = (place.further ??= []);
+    while (elements.length > texts.length) {
+      const last = elements.pop();
+      Plotly.purge(last);
+      last.remove();
+    }
+    texts.forEach((text, i) => {
+      if (!elements[i]) {
+        elements[i] = document.createElement("div");
+        elements[i].className = "plot";
+        elements[i].setAttribute("role", "img");
+        elements[i].setAttribute("aria-label", place.getAttribute("aria-label"));
+        (elements[i - 1] ?? place).after(elements[i]);
+      }
+      drawFigure(elements[i], text);
+    });
+  }
+
+  function drawFigure(element, text) {
+    const { data, layout } = adapted(text);
+    Plotly.react(element, data, layout, { ...CONFIG, displayModeBar: !coarse.matches });
+  }
+
   function draw(place) {
-    const { text } = place.panel;
+    const { text, more } = place.panel;
     if (place.panel.reason !== null) {
       if (globalThis.Plotly) Plotly.purge(place);
       const reason = document.createElement("p");
@@ -59,16 +85,16 @@
     } else {
       place.querySelector(":scope > .reason")?.remove();
       place.setAttribute("role", "img");
-      const { data, layout } = adapted(text);
-      Plotly.react(place, data, layout, { ...CONFIG, displayModeBar: !coarse.matches });
+      drawFigure(place, text);
     }
+    drawMore(place, more);
     place.classList.remove("waiting");
     place.dataset.drawn = place.panel.reason === null ? "figure" : "reason";
   }
 
   function show(place, panel) {
-    const next = { reason: panel.reason, text: JSON.stringify(panel.figure) };
-    if (place.panel?.text === next.text && place.panel?.reason === next.reason) return;
+    const next = { reason: panel.reason, text: JSON.stringify(panel.figure), more: (panel.more ?? []).map((each) => JSON.stringify(each)) };
+    if (JSON.stringify(place.panel) === JSON.stringify(next)) return;
     place.panel = next;
     draw(place);
   }

@@ -4,6 +4,9 @@
 const fabolasTable = (() => {
   const FIRST_ROWS = 25;
   const MORE_ROWS = 100; // at each click
+  const FEW_ROWS = 5; // so many more are shown without a click
+  const LONG_NAME = 24; // characters of a title; of a longer one the middle is left out
+  const NAME_START = 7; // characters that are kept from its start
   const HIDDEN = new Set(["error"]); // columns that are shown in the details of a row only
   const NUMERIC = new Set(["number", "seconds"]); // kinds of columns that are aligned at the right
   const CONDITION = /^(.+?)(<=|>=|<|>|=)(.+)$/;
@@ -15,22 +18,52 @@ const fabolasTable = (() => {
     return element;
   }
 
-  const UNITS = [[3600, "h"], [60, "min"], [1, "s"], [0.001, "ms"], [0.000001, "µs"]];
+  // A time in two units, as in the text of the page: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min.
+  function duration(value) {
+    if (value >= 59.95) {
+      const [small, unit, total] = value >= 3599.5 ? ["min", "h", Math.round(value / 60)] : ["s", "min", Math.round(value)];
+      const [whole, rest] = [Math.floor(total / 60).toLocaleString("en-US"), total % 60];
+      return rest ? `${whole} ${unit} ${String(rest).padStart(2, "0")} ${small}` : `${whole} ${unit}`;
+    }
+    const [unit, name] = [[1, "s"], [0.001, "ms"], [0.000001, "µs"]].find(([unit]) => value >= 0.9995 * unit) ?? [1, "s"];
+    return `${Number((value / unit).toPrecision(3))} ${name}`;
+  }
 
-  function shown(value, kind) {
+  const SUPERSCRIPT = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸⁹"].map((c, i) => [i, c])) };
+
+  // A number with so many significant digits: 1,250.5, 12,345,700, 3.2×10⁻⁵.
+  function numeral(value, digits) {
+    if (Number.isInteger(value)) return value.toLocaleString("en-US");
+    if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e9) {
+      return value.toLocaleString("en-US", { maximumSignificantDigits: digits });
+    }
+    const [mantissa, exponent] = Number(value.toPrecision(digits)).toExponential().split("e");
+    const power = `10${exponent.replace("+", "").replace(/./g, (c) => SUPERSCRIPT[c])}`;
+    return mantissa === "1" ? power : `${mantissa}×${power}`;
+  }
+
+  // Four digits, and more for values that are close together, so that those of each quarter can be told apart.
+  function digitsOf(values) {
+    const sorted = values.filter((value) => typeof value === "number").sort((a, b) => a - b);
+    const quarters = [0, 0.25, 0.5, 0.75, 1].map((share) => sorted[Math.round(share * (sorted.length - 1))]);
+    const [lowest, low, , high, highest] = quarters;
+    const steps = quarters.slice(1).map((value, i) => value - quarters[i]).filter((step) => step > 0);
+    if (!steps.length || low * high <= 0 || Math.max(low / high, high / low) > 2) return 4;
+    const place = (value) => Math.floor(Math.log10(value));
+    const needed = place(Math.max(Math.abs(lowest), Math.abs(highest))) - place(Math.min(...steps) / 10) + 1;
+    return Math.min(Math.max(needed, 4), 8);
+  }
+
+  function shown(value, kind, digits = 4) {
     if (value === null || value === undefined) return "";
-    if (kind === "seconds") {
-      const [unit, name] = UNITS.find(([unit]) => value >= unit) ?? [1, "s"];
-      return `${Number((value / unit).toPrecision(3))} ${name}`;
-    }
-    if (typeof value === "number") {
-      if (Number.isInteger(value)) return value.toLocaleString("en-US");
-      const rounded = Number(value.toPrecision(4));
-      const large = Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3;
-      return large ? rounded.toExponential() : rounded.toLocaleString("en-US", { maximumSignificantDigits: 4 });
-    }
+    if (typeof value === "number") return kind === "seconds" ? duration(value) : numeral(value, digits);
     if (typeof value === "boolean") return value ? "True" : "False";
     return typeof value === "object" ? JSON.stringify(value) : String(value);
+  }
+
+  // The end is kept, because it says most in names such as "classifier__learning_rate".
+  function shortName(name) {
+    return name.length <= LONG_NAME ? name : `${name.slice(0, NAME_START)}…${name.slice(NAME_START + 1 - LONG_NAME)}`;
   }
 
   // Numbers before text, values before missing ones.
@@ -70,7 +103,7 @@ const fabolasTable = (() => {
       this.limit = FIRST_ROWS;
       this.opened = new Set(); // ids
       this.search = make("input", undefined, {
-        type: "search", placeholder: "Filter: loss<0.1 kernel=rbf", "aria-label": "Filter trials", autocomplete: "off", spellcheck: "false",
+        type: "search", placeholder: "Filter", "aria-label": "Filter trials", autocomplete: "off", spellcheck: "false",
       });
       this.status = make("select", undefined, { "aria-label": "Status" });
       this.count = make("output");
@@ -79,9 +112,11 @@ const fabolasTable = (() => {
       this.printed = make("p", "", { class: "print-only" }); // paper has no button
       this.tools = make("div", undefined, { class: "tools" });
       this.tools.append(this.search, this.status, this.count);
-      const scroll = make("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trials" });
-      scroll.append(this.table);
-      place.replaceChildren(this.tools, scroll, this.more, this.printed);
+      this.scroll = make("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trials" });
+      this.scroll.append(this.table);
+      place.replaceChildren(this.tools, this.scroll, this.more, this.printed);
+      this.scroll.addEventListener("scroll", () => this.markEdge(), { passive: true });
+      new ResizeObserver(() => this.markEdge()).observe(this.scroll);
       this.search.addEventListener("input", () => this.restart());
       this.status.addEventListener("change", () => this.restart());
       this.more.addEventListener("click", () => { this.limit += MORE_ROWS; this.show(); });
@@ -92,12 +127,21 @@ const fabolasTable = (() => {
       this.show();
     }
 
-    update({ columns, rows, reason = "" }) {
+    // Fade the right edge while columns continue there.
+    markEdge() {
+      const left = this.scroll.scrollWidth - this.scroll.clientWidth - this.scroll.scrollLeft;
+      this.scroll.classList.toggle("continues", left > 1);
+    }
+
+    update({ columns, rows, best = [], reason = "" }) {
       this.columns = columns;
       this.rows = rows;
+      this.best = new Set(best); // ids of the trials of the answer
       this.reason = reason;
       this.index = Object.fromEntries(columns.map((column, i) => [column.key, i]));
       this.visible = columns.map((column, i) => ({ ...column, i })).filter((column) => !HIDDEN.has(column.key));
+      for (const column of this.visible) if (column.kind === "number") column.digits = digitsOf(rows.map((row) => row[column.i]));
+      this.search.placeholder = this.example();
       const kinds = [...new Set(rows.map((row) => row[this.index.status]))].sort();
       const chosen = this.status.value;
       this.status.replaceChildren(make("option", "all trials", { value: "" }), ...kinds.map((kind) => make("option", kind, { value: kind })));
@@ -105,6 +149,24 @@ const fabolasTable = (() => {
       this.status.hidden = kinds.length < 2;
       this.tools.hidden = rows.length === 0;
       this.show();
+    }
+
+    // A filter for this study, as an example: Filter: loss<0.1 kernel=rbf.
+    example() {
+      const values = (column) => this.rows.map((row) => row[column.i]).filter((value) => value !== null && value !== undefined && !/\s/.test(value));
+      const text = (value, digits) => (Math.abs(value) >= 1e-3 ? numeral(value, digits) : String(Number(value.toPrecision(digits))));
+      const middle = (column) => {
+        const sorted = values(column).filter((value) => typeof value === "number").sort((a, b) => a - b);
+        return sorted.length ? text(sorted[sorted.length >> 1], column.digits - 2) : null;
+      };
+      const loss = this.visible.find((column) => column.key === "loss");
+      const limit = loss ? middle(loss) : null;
+      const parts = limit === null ? [] : [`${loss.title}${loss.title === "value" ? ">" : "<"}${limit}`];
+      const usable = this.visible.filter((column) => /^(config|fidelity)_/.test(column.key) && /^\S{1,16}$/.test(column.title) && values(column).length);
+      const chosen = usable.find((column) => column.kind === "text") ?? usable.find((column) => column.key.startsWith("fidelity_")) ?? usable[0];
+      if (chosen?.kind === "text") parts.push(`${chosen.title}=${shown(values(chosen)[0])}`);
+      else if (chosen) parts.push(`${chosen.title}>=${middle(chosen)}`);
+      return parts.length ? `Filter: ${parts.join(" ")}` : "Filter";
     }
 
     selected() {
@@ -125,11 +187,13 @@ const fabolasTable = (() => {
     show() {
       const rows = this.selected();
       const focused = this.table.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
-      this.table.replaceChildren(this.header(), this.body(rows.slice(0, this.limit)));
+      const limit = rows.length - this.limit <= FEW_ROWS ? rows.length : this.limit;
+      this.table.replaceChildren(this.header(), this.body(rows.slice(0, limit)));
+      this.markEdge();
       if (focused) this.table.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
       const all = `${this.rows.length.toLocaleString("en-US")} trial${this.rows.length === 1 ? "" : "s"}`;
       this.count.textContent = rows.length === this.rows.length ? all : `${rows.length.toLocaleString("en-US")} of ${all}`;
-      const left = rows.length - this.limit;
+      const left = rows.length - limit;
       this.more.hidden = left <= 0;
       this.more.textContent = `Show ${Math.min(left, MORE_ROWS)} more`;
       this.printed.textContent = left > 0 ? `${left.toLocaleString("en-US")} more trials are not printed.` : "";
@@ -141,7 +205,9 @@ const fabolasTable = (() => {
         const cell = make("th", undefined, { scope: "col" });
         if (NUMERIC.has(column.kind) && column.key !== "id") cell.className = "number";
         if (this.sort?.key === column.key) cell.setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
-        const button = make("button", column.title, { type: "button", "data-focus": `sort ${column.key}` });
+        const title = shortName(column.title);
+        const button = make("button", title, { type: "button", "data-focus": `sort ${column.key}` });
+        if (title !== column.title) button.title = column.title;
         button.addEventListener("click", () => this.sortBy(column.key));
         cell.append(button);
         line.append(cell);
@@ -163,6 +229,10 @@ const fabolasTable = (() => {
       for (const row of rows) {
         const id = row[this.index.id];
         const line = make("tr", undefined, { class: "row" });
+        if (this.best.has(id)) {
+          line.classList.add("best");
+          line.title = "a trial of the best configuration";
+        }
         for (const column of this.visible) line.append(this.cell(row, column, id));
         line.addEventListener("click", (event) => {
           if (!getSelection().toString() || event.target.closest("button")) this.toggle(id);
@@ -186,7 +256,7 @@ const fabolasTable = (() => {
         cell.append(button);
         return cell;
       }
-      cell.textContent = shown(value, column.kind);
+      cell.textContent = shown(value, column.kind, column.digits);
       cell.className = NUMERIC.has(column.kind) ? "number" : "text";
       if (column.key === "status") cell.classList.add(value);
       if (typeof value === "string" && value.length > 24) cell.title = value;
@@ -203,8 +273,8 @@ const fabolasTable = (() => {
       const list = make("dl");
       for (const [i, column] of this.columns.entries()) {
         if (row[i] === null || row[i] === undefined || HIDDEN.has(column.key)) continue;
-        const full = typeof row[i] === "object" ? JSON.stringify(row[i]) : String(row[i]);
-        list.append(make("dt", column.title), make("dd", full));
+        const plain = column.kind === "seconds" || typeof row[i] !== "number" ? shown(row[i], column.kind) : String(row[i]);
+        list.append(make("dt", column.title), make("dd", plain));
       }
       cell.append(list);
       const error = row[this.index.error];
