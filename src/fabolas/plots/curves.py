@@ -9,7 +9,8 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Panel, Rule
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.model import Model, model_of, require_complete
+from fabolas.plots.labels import where
+from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
     Curve,
@@ -45,6 +46,7 @@ class CurvesRecord:
         paths: What trainings reported on the way.
         curves: The answer's curve first; empty without a model.
         note: What the curves assume, or why there are none, and what is left out.
+        preliminary: Whether it is too early to predict the answer's loss at the target.
     """
 
     axis: SizeAxis
@@ -53,6 +55,7 @@ class CurvesRecord:
     paths: Paths
     curves: tuple[Curve, ...]
     note: str
+    preliminary: bool = False
 
 
 def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int = N_RIVALS) -> CurvesRecord:
@@ -77,9 +80,11 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
     paths = paths_of(study, axis.name, xs)
     others = others_note(study, axis.name, cloud, "The curves have" if curves else "")
     reported = "Thin lines are what trainings reported on the way." if len(paths.sizes) else ""
-    return CurvesRecord(
-        axis, what, cloud, paths, curves, " ".join(filter(None, [why_none, others, reported, thinned]))
-    )
+    incumbent = incumbent_of(study)
+    preliminary = incumbent is not None and incumbent.preliminary
+    early = f"It is too early to predict the {what}{where(study)}." if curves and preliminary else ""
+    note = " ".join(filter(None, [why_none, early, others, reported, thinned]))
+    return CurvesRecord(axis, what, cloud, paths, curves, note, preliminary)
 
 
 def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tuple[Array, tuple[Curve, ...]]:
@@ -124,8 +129,10 @@ def drawing(record: CurvesRecord) -> Drawing:
     ]
     layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
-    ends = [f"{curve.name}  {number(float(f'{curve.interval.centre[-1]:.3g}'))}" for curve in record.curves]
-    layers += draw_end_labels(record.curves, y, ends, [curve.name for curve in record.curves])
+    losses = [number(float(f"{curve.interval.centre[-1]:.3g}")) for curve in record.curves]
+    names = [curve.name for curve in record.curves]
+    ends = names if record.preliminary else [f"{n}  {loss}" for n, loss in zip(names, losses, strict=True)]
+    layers += draw_end_labels(record.curves, y, ends, names)
     layers.append(
         Label(
             record.axis.target,
