@@ -6,6 +6,7 @@ import pytest
 
 from fabolas import Float, Space
 from fabolas.plots import FIGURES, CannotDraw
+from fabolas.plots.drawing import Label
 from fabolas.plots.figures import drawing_of
 from tests.helpers.views import view_of
 from tests.plots.cases import CASES, SIZE, SVM, bowl, case
@@ -71,3 +72,13 @@ def test_a_figure_of_the_answer_says_when_it_is_too_early(figure):
     known = view_of(Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}), 1, bowl)
     assert not known.incumbent().preliminary
     assert FIGURES[figure].compute(known)
+
+
+def test_before_the_loss_can_be_predicted_curves_have_no_number():
+    record = FIGURES["curves"].compute(view_of(Space(SVM, SIZE), 1, bowl, seed=1))
+    assert record.note.startswith("It is too early to predict the loss on all the data.")
+    layers = drawing_of(record).panels[0].layers
+    assert "answer" in [layer.text for layer in layers if isinstance(layer, Label)]
+    later = FIGURES["curves"].compute(case("one fidelity"))
+    layers = drawing_of(later).panels[0].layers
+    assert any(layer.text.startswith("answer  0.") for layer in layers if isinstance(layer, Label))

@@ -169,18 +169,6 @@ class TestCurves:
         assert ends[1] <= ranked[4] * rounding
         assert ranked[len(ranked) // 3] < ends[-1] <= ranked[2 * len(ranked) // 3] * rounding
 
-    def test_before_the_loss_can_be_predicted_curves_have_no_number(self):
-        record = compute("curves", case("one trial"))
-        assert record.preliminary
-        assert "too early to predict the loss" in record.note
-        labels = [
-            layer.text
-            for panel in drawing_of(record).panels
-            for layer in panel.layers
-            if isinstance(layer, Label)
-        ]
-        assert "answer" in labels
-
     def test_a_strategy_without_curves_shows_its_trials_and_says_so(self):
         record = compute("curves", case("on all the data"))
         assert not record.curves
