@@ -186,8 +186,6 @@ class Engine:
             raise KeyboardInterrupt
         timeout: float | None = 0.0
         if not self._start_next():
-            if not self._study.pending:
-                return False
             self._cancel_queued()
             if not self._study.pending:
                 return False
