@@ -14,13 +14,13 @@ from tests.faults.kill import ROOT, Case, check, killed_and_resumed
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "seed"),
-    [("random", 0), ("fabolas", 3), ("workers", 4), ("overhead", 5)],
+    ("kind", "seed", "times"),
+    [("random", 0, 2), ("fabolas", 3, 1), ("workers", 4, 2), ("overhead", 5, 1)],
 )
 def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
-    kind: str, seed: int, tmp_path: Path
+    kind: str, seed: int, times: int, tmp_path: Path
 ) -> None:
-    case = killed_and_resumed(tmp_path, kind, random.Random(seed), times=2)  # which checks after each kill
+    case = killed_and_resumed(tmp_path, kind, random.Random(seed), times=times)  # which checks after each kill
     assert sorted(trial.id for trial in read(case.study).trials) == list(range(KINDS[kind].trials))
 
 
