@@ -20,7 +20,9 @@ from tests.faults.kill import ROOT, Case, check, killed_and_resumed
 def test_a_run_killed_at_random_moments_loses_nothing_and_repeats_nothing(
     kind: str, seed: int, times: int, tmp_path: Path
 ) -> None:
-    case = killed_and_resumed(tmp_path, kind, random.Random(seed), times=times)  # which checks after each kill
+    case = killed_and_resumed(
+        tmp_path, kind, random.Random(seed), times=times
+    )  # which checks after each kill
     assert sorted(trial.id for trial in read(case.study).trials) == list(range(KINDS[kind].trials))
 
 
