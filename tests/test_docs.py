@@ -115,45 +115,23 @@ def test_the_first_block_of_the_page_is_one_that_a_reader_can_run(name: str) -> 
     assert not page[: page.index("```python")].rstrip().endswith(NOT_RUN)
 
 
-def in_one_process() -> dict[str, list[str]]:
-    """The pages whose first blocks run in the same process, one after the other, by the name of the group.
-
-    A process of its own has a page that starts processes or lacks a library. The others share one, because much of
-    the time of a process is spent on imports.
-    """
-    groups: dict[str, list[str]] = {}
-    for page in WITH_BLOCKS:
-        first = next(match for match in _BLOCK.finditer(page.read_text("utf-8")) if not match["skip"])
-        alone = lacking(first) or '__name__ == "__main__"' in first["code"]
-        (name,) = names([page])
-        groups.setdefault(name if alone else "others", []).append(name)
-    return groups
+def is_a_script(page: Path) -> bool:
+    """Whether the first block that runs starts only as a file of its own; the others run in the test above."""
+    first = next(match for match in _BLOCK.finditer(page.read_text("utf-8")) if not match["skip"])
+    return bool(lacking(first)) or '__name__ == "__main__"' in first["code"]
 
 
-# Runs files with empty namespaces, each in its own folder.
-RUN_FILES = """
-import os, runpy, sys
-for path in sys.argv[1:]:
-    os.chdir(os.path.dirname(path))
-    runpy.run_path(path, run_name="__main__")
-"""
-
-
-@pytest.mark.parametrize(
-    "pages",
-    [pytest.param(pages, id=group, marks=pytest.mark.slow) for group, pages in in_one_process().items()],
-)
-def test_the_first_block_of_each_page_runs_in_an_empty_file(pages: list[str], tmp_path: Path) -> None:
-    skip_if_lacking(ROOT / pages[0])
-    files = []
-    for name in pages:
-        (_, code), *_ = blocks(ROOT / name)
-        files.append(tmp_path / name.replace("/", "_").removesuffix(".md") / "pasted.py")
-        files[-1].parent.mkdir()
-        short = re.sub(r'time_budget="[^"]*"', "time_budget=0.2", code)
-        files[-1].write_text(re.sub(r"(num_samples|max_trials|n_trials|n_iter)=\d+", r"\1=2", short))
-    command = [sys.executable, "-c", RUN_FILES, *map(str, files)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names([page for page in WITH_BLOCKS if is_a_script(page)]))
+def test_the_first_block_of_a_page_that_starts_processes_runs_as_a_file(name: str, tmp_path: Path) -> None:
+    skip_if_lacking(ROOT / name)
+    (_, code), *_ = blocks(ROOT / name)
+    short = re.sub(r'time_budget="[^"]*"', "time_budget=0.2", code)
+    file = tmp_path / "pasted.py"
+    file.write_text(re.sub(r"(num_samples|max_trials|n_trials|n_iter)=\d+", r"\1=2", short))
+    ended = subprocess.run(
+        [sys.executable, str(file)], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
+    )
     assert ended.returncode == 0, ended.stderr
 
 
