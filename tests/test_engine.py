@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from fabolas import Outcome, Space, Study
 from fabolas.api import Result
 from fabolas.budget import Budget, Timer
 from fabolas.engine import Engine
+from fabolas.execution import Job
 from fabolas.interrupts import Interrupts
 from fabolas.storage import MemoryStorage
 from fabolas.storage.reader import read
@@ -248,6 +250,29 @@ def test_what_no_worker_started_before_the_end_was_never_asked_for() -> None:
     assert not any(trial.status == "abandoned" for trial in record.trials)
     assert len(record.trials) == len(result.trials)
     assert record.ask().id == len(result.trials)
+
+
+class StartsThree(Workers):
+    """Three workers that start one trial each and no more: the others wait until they are cancelled."""
+
+    n_begun = 0
+
+    def _begin(self, job: Job, start: float) -> None:
+        self.n_begun += 1
+        super()._begin(job, start)
+
+    def _settle(self) -> None:
+        waiting = self._waiting
+        self._waiting = waiting if self.n_begun < 3 else deque()
+        super()._settle()
+        self._waiting = waiting
+
+
+def test_a_run_whose_last_trials_are_all_cancelled_ends_without_a_warning() -> None:
+    simulated = Simulated()
+    simulated.backend = StartsThree(simulated.problem, 3, simulated.clock, 0.5, np.random.default_rng(0))
+    result = simulated.run(time_budget=5 * svm_like().full_cost)  # warnings are errors
+    assert [trial.status for trial in result.trials] == ["complete"] * 3
 
 
 @pytest.mark.slow
