@@ -11,7 +11,7 @@ Two fidelities: the same with rows and epochs, a power law in each, up to u = 0.
 deviations, which should be zero.
 
 Answers: searches with a fixed effort and a simulated clock. At thirds of the budget, the share of incumbents whose true
-loss is within 1.645 of their standard deviations.
+loss is within 1.645 of their standard deviations. `--yahpo` adds tunings of real learners, lcbench (epochs) included.
 
 Costs: 24 trials at sizes up to u = 0.375 on a range of 256. Predicted are 40 configurations at the target: how often
 the cost exceeds `cost_limit`, which should be one time in forty, and the median ratios of the limit and of the
@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from experiments.families import YAHPO_SCENARIOS, YAHPO_TASKS, yahpo_problem
-from experiments.settings import EFFORT, FAMILIES
+from experiments.families import FAMILIES, YAHPO_SCENARIOS, YAHPO_TASKS, Family, yahpo_problem
+from experiments.settings import EFFORT
+from experiments.simulate import Problem as SimulatedProblem
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import Float, Space, Study, surrogate
 from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
@@ -135,14 +136,26 @@ def two_fidelity_coverage(seed: int, spec: ModelSpec, d: int = 2, n: int = 30) -
     return float(inside[:200].mean()), float(inside[200:].mean()), float(z[:200].mean())
 
 
-# The budgets of the searches, in full trainings.
-ANSWERS = {"misleading": 10.0, "boosting": 10.0, "rugged6": 2.0, "mixed": 4.0}
+# The searches: their problems, and their budgets in full trainings.
+ANSWERS: dict[str, Family] = {
+    name: Family(FAMILIES[name].make, budget)
+    for name, budget in {"misleading": 10.0, "boosting": 10.0, "rugged6": 2.0, "mixed": 4.0}.items()
+}
 
 
-def answer_coverage(name: str, seed: int, spec: ModelSpec) -> float:
+def yahpo_answers(directory: Path) -> dict[str, Family]:
+    """Searches on the learners of YAHPO Gym; each seed takes one of the first tasks."""
+
+    def maker(scenario: str) -> Callable[[int], SimulatedProblem]:
+        return lambda seed: yahpo_problem(str(directory), scenario, seed % YAHPO_TASKS)
+
+    return {scenario: Family(maker(scenario), 10.0) for scenario in (*YAHPO_SCENARIOS, "lcbench")}
+
+
+def answer_coverage(search: Family, seed: int, spec: ModelSpec) -> float:
     """The share of the answers at thirds of a search's budget whose interval holds their true loss."""
-    problem, noise, now = FAMILIES[name].make(seed), np.random.default_rng([seed, 3]), 0.0
-    budget, inside = ANSWERS[name] * problem.full_cost, []
+    problem, noise, now = search.make(seed), np.random.default_rng([seed, 3]), 0.0
+    budget, inside = search.budget * problem.full_cost, []
     with Study(
         problem.space, problem.fidelities, seed=seed, overhead=0.1, effort=EFFORT, model=spec
     ) as study:
@@ -242,11 +255,9 @@ def print_losses(seeds: range, spec: ModelSpec) -> None:
 def print_answers(seeds: range, spec: ModelSpec) -> None:
     """The table of answers."""
     print("\n| search | answers within their interval |\n|---|---|")
-    for name in ANSWERS:
-        print(
-            f"| {name} | {np.nanmean([answer_coverage(name, seed, spec) for seed in seeds]):.2f} |",
-            flush=True,
-        )
+    for name, search in ANSWERS.items():
+        shares = [answer_coverage(search, seed, spec) for seed in seeds]
+        print(f"| {name} | {np.nanmean(shares):.2f} |", flush=True)
 
 
 def print_costs(seeds: range, spec: ModelSpec) -> None:
@@ -272,11 +283,12 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", choices=TABLES)
     parser.add_argument(
-        "--yahpo", type=Path, help="directory of YAHPO Gym's data: adds costs of real learners"
+        "--yahpo", type=Path, help="directory of YAHPO Gym's data: adds costs and searches of real learners"
     )
     arguments = parser.parse_args()
     if arguments.yahpo is not None:
         COSTS.update(yahpo_costs(arguments.yahpo))
+        ANSWERS.update(yahpo_answers(arguments.yahpo))
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name, show in TABLES.items():
         if arguments.only in (None, name):
