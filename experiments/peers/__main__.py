@@ -65,6 +65,7 @@ def main() -> None:
         if "fabolas" in given.tools:
             print("\nRegret as a multiple of that of fabolas:\n\n" + summary.against(results))
             print("\nThe same for each source of problems:\n\n" + summary.by_source(results))
+            print("\nWhere other tools are ahead (* beyond chance):\n\n" + summary.ahead(results))
         print("\nRuns with an answer:\n\n" + summary.answered_share(results))
         return
     figures.overall(results, given.figures / "peers.png")
