@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NoReturn
@@ -114,15 +115,21 @@ def _refuse(study: ReadableStudy, what: str) -> NoReturn:
     )
 
 
-def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
-    """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
+def predicted_answers(trajectory: Sequence[tuple[float, Incumbent]]) -> list[tuple[float, Incumbent]]:
+    """The answers of a trajectory whose loss was predicted; for the first ones it may be too early.
 
-    Answers for which it was too early to predict the loss are left out.
+    Of several at the same time, only the last one: the answer of a run replaces the incumbent at its end.
     """
-    answers = [(when, answer) for when, answer in study.trajectory if not answer.preliminary]
+    last_by_time = dict(trajectory)
+    return [(when, answer) for when, answer in last_by_time.items() if not answer.preliminary]
+
+
+def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
+    """The answers of the study and its answer now; of very many, those where it changed, and an even sample."""
+    answers = predicted_answers(study.trajectory)
     now = incumbent_of(study)
     if now is not None and not now.preliminary and (not answers or answers[-1][1].trial_ids != now.trial_ids):
-        answers.append((study.history.elapsed, now))
+        answers = predicted_answers([*answers, (study.history.elapsed, now)])
     if len(answers) <= MAX_ANSWERS:
         return answers
     even = np.linspace(0, len(answers) - 1, MAX_ANSWERS // 2).round().astype(int)
