@@ -10,9 +10,10 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots import CannotDraw
 from fabolas.plots.drawing import Axis, Dash, Drawing, Line, Lines, Panel, Points, Symbol
+from fabolas.plots.durations import duration
 from fabolas.plots.history import predicted_answers
 from fabolas.plots.labels import config_lines, short_name
-from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
+from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
 from fabolas.study import LoadedStudy
 
@@ -106,7 +107,7 @@ def _styles(studies: Mapping[str, LoadedStudy]) -> dict[str, Style]:
 def _line(name: str, study: LoadedStudy, style: Style) -> AnswerLine:
     answers = predicted_answers(study.trajectory)
     texts = [
-        (name, f"{number(float(f'{each.loss:.4g}'))} after {seconds(when)}", *config_lines(each.config))
+        (name, f"{number(float(f'{each.loss:.4g}'))} after {duration(when)}", *config_lines(each.config))
         for when, each in answers
     ]
     return AnswerLine(

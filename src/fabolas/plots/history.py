@@ -11,10 +11,11 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
-from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
+from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.trials import Incumbent
 
 MAX_ANSWERS = 150
@@ -175,7 +176,7 @@ def _answer_lines(when: float, answer: Incumbent, what: str, there: str) -> Line
     loss = f"{what} {number(float(f'{answer.loss:.4g}'))}"
     if answer.std > 0:
         loss += f" ± {number(float(f'{answer.std:.2g}'))}"
-    return ("Answer", loss, verified, f"after {seconds(when)}", *config_lines(answer.config))
+    return ("Answer", loss, verified, f"after {duration(when)}", *config_lines(answer.config))
 
 
 def drawing(record: HistoryRecord) -> Drawing:

@@ -8,9 +8,10 @@ import numpy as np
 
 from fabolas._types import Array, IntArray
 from fabolas.plots.drawing import Axis, Bars, Drawing, Label, Layer, Panel
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_name
-from fabolas.plots.ticks import number, percent, row_axis, seconds, time_axis
+from fabolas.plots.ticks import number, percent, row_axis, time_axis
 from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, Trial
 
 PURPOSES = (
@@ -132,7 +133,7 @@ def drawing(record: TimeRecord) -> Drawing:
             texts = tuple(
                 (
                     purpose,
-                    seconds(float(record.seconds[i, j])),
+                    duration(float(record.seconds[i, j])),
                     _count(int(record.counts[i, j]), purpose),
                     record.rows[i],
                 )
