@@ -210,7 +210,8 @@ def by_fabolas(
     search = Search(estimator, space, time_budget=budget, cv=FOLDS, refit=False, random_state=seed)
     start = search._clock()
     search.fit(data.X, data.y)
-    before = [(seconds, incumbent.config) for seconds, incumbent in search.trajectory_[:-1]]
+    end = search.trajectory_[-1][0]
+    before = [(seconds, incumbent.config) for seconds, incumbent in search.trajectory_ if seconds < end]
     return [*before, (search._clock() - start, search.best_params_)]
 
 

@@ -384,10 +384,10 @@ class Engine:
 
     @default_error_state()
     def _answer(self) -> None:
-        """Take the policy's answer as the last incumbent."""
+        """Record the policy's answer as that of the run, and show it."""
         answer = self._policy.answer(self._state)
-        if answer is not None and answer != self._state.incumbent:
-            self._state.incumbent = answer
+        if answer is not None:
+            self._state.save_answer(answer)
             self._show()
 
     def _started_text(self) -> str:

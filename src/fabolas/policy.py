@@ -145,6 +145,11 @@ class RunState:
         self.n_trials_at_update = len(self.study.trials)
         return self.incumbent
 
+    def save_answer(self, answer: Incumbent) -> None:
+        """Take the answer of the run as the last incumbent, and have the study keep it."""
+        self.study.save_answer(answer)
+        self.incumbent = answer
+
 
 class Policy(Protocol):
     """Decides what runs next, when the run is over, and what its answer is.

@@ -38,6 +38,11 @@ def test_without_fidelities_nothing_is_on_all_the_data():
     assert "all the data" in captions("one fidelity")["importance"]
 
 
+def test_with_several_fidelities_a_bar_is_not_one_size():
+    assert "of one size" in captions("one fidelity")["time"]
+    assert "with one value of a fidelity" in captions("two fidelities")["time"]
+
+
 @pytest.mark.parametrize("figure", ["history", "slices"])
 def test_nor_are_the_axes_and_texts(figure):
     for name, expected in (("no fidelity", False), ("one fidelity", True)):

@@ -4,8 +4,8 @@ import pytest
 
 from fabolas.plots import FIGURES
 from fabolas.plots.drawing import Band, Label, Layer, Line, Points
+from fabolas.plots.durations import duration
 from fabolas.plots.figures import drawing_of
-from fabolas.plots.ticks import seconds
 from tests.plots.cases import case
 
 
@@ -48,4 +48,4 @@ def test_with_one_fidelity_there_is_nothing_to_explain() -> None:
 def test_the_label_of_the_cost_says_that_it_is_predicted() -> None:
     record = FIGURES["cost"].compute(case("one fidelity"))
     (label,) = (layer for layer in layers_of("cost", "one fidelity") if isinstance(layer, Label))
-    assert label.text == f"predicted {seconds(float(record.curves[0].interval.centre[-1]))}"
+    assert label.text == f"predicted {duration(float(record.curves[0].interval.centre[-1]))}"

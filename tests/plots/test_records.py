@@ -243,6 +243,15 @@ class TestTime:
         }
         assert record.note == "Trials that were measured elsewhere are not counted."
 
+    def test_over_each_of_several_fidelities_all_trials_are_shown(self):
+        study = case("two fidelities")
+        for name, other in (("size", "epochs"), ("epochs", "size")):
+            record = compute("time", study, fidelity=name)
+            assert record.seconds.sum() == pytest.approx(study.spent)
+            assert record.counts[:-1].sum() == len(study.trials)
+            assert record.note == f"All trials are shown by {name}; those of one bar may differ in {other}."
+        assert compute("time", case("one fidelity")).note == ""
+
     def test_many_sizes_are_put_into_classes_that_hold_them(self):
         record = compute("time", case("one fidelity"))
         assert len(record.rows) <= 8

@@ -22,7 +22,6 @@ from fabolas.plots.ticks import (
     percent,
     percent_axis,
     row_axis,
-    seconds,
     suits_log,
     time_axis,
 )
@@ -43,22 +42,6 @@ from fabolas.plots.ticks import (
 )
 def test_numbers(value, text):
     assert number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0 s"),
-        (0.45, "450 ms"),
-        (1.0, "1 s"),
-        (12.34, "12.3 s"),
-        (90.0, "1.5 min"),
-        (7200.0, "2 h"),
-        (2e5, "2.31 d"),
-    ],
-)
-def test_seconds(value, text):
-    assert seconds(value) == text
 
 
 @given(st.floats(1e-12, 1e12), st.floats(1.001, 1e15))

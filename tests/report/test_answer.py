@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fabolas
-from fabolas.report.answer import Answer, count, duration, percent, plus_minus
+from fabolas.report.answer import Answer, count, percent, plus_minus
 from fabolas.report.content import overview
 from fabolas.report.progress import RunProgress
 from fabolas.report.sections import sections
@@ -45,21 +45,6 @@ def answer_of(path: Path) -> Answer:
 )
 def test_a_loss_has_the_digits_that_its_deviation_justifies(value: float, std: float, text: str) -> None:
     assert plus_minus(value, std) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.25, "250 ms"),
-        (12.34, "12.3 s"),
-        (65, "1 min 05 s"),
-        (1200, "20 min"),
-        (3599.7, "1 h"),
-        (13_900, "3 h 52 min"),
-    ],
-)
-def test_a_duration_has_two_units(value: float, text: str) -> None:
-    assert duration(value).replace("\u00a0", " ") == text
 
 
 def test_counts_and_shares_are_words() -> None:

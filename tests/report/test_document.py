@@ -63,7 +63,10 @@ def test_there_is_a_figure_over_each_fidelity() -> None:
         made = json.loads(panel(study, name).as_json())
         titles = [each["layout"]["xaxis"]["title"]["text"] for each in (made["figure"], *made["more"])]
         assert titles == ["size", "epochs"]
-    assert panel(study, "time").more == ()
+    made = json.loads(panel(study, "time").as_json())
+    titles = [each["layout"]["yaxis"]["title"]["text"] for each in (made["figure"], *made["more"])]
+    assert titles == ["size", "epochs"]
+    assert panel(study, "history").more == ()
 
 
 def test_it_needs_no_network_and_is_smaller_than_6_megabytes(page: str) -> None:

@@ -101,9 +101,9 @@ def test_other_numbers_have_four_digits(page: Browser, values: list[float], text
 
 
 def test_times_are_written_as_in_the_text_and_have_a_unit_in_the_details(page: Browser) -> None:
-    times = [12.895751547000145, 100.2, 3599.7, 13_900.0, 0.0000709]
+    times = [12.895751547000145, 100.2, 3599.7, 13_900.0, 200_000.0, 0.0000709]
     fill(page, COLUMNS, [[i, "complete", 0.25, time] for i, time in enumerate(times)])
-    assert column(page, 4) == ["12.9 s", "1 min 40 s", "1 h", "3 h 52 min", "70.9 µs"]
+    assert column(page, 4) == ["12.9 s", "1 min 40 s", "1 h", "3 h 52 min", "2 d 08 h", "70.9 µs"]
     page.click("[data-focus='row 0']")
     assert "12.9 s" in page.texts("#trials-table tr.detail dd")
 

@@ -10,11 +10,12 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots import CannotDraw
 from fabolas.plots.drawing import Axis, Dash, Drawing, Line, Lines, Panel, Points, Symbol
+from fabolas.plots.durations import duration
+from fabolas.plots.history import predicted_answers
 from fabolas.plots.labels import config_lines, short_name
-from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
+from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
 from fabolas.study import LoadedStudy
-from fabolas.trials import Incumbent
 
 TITLE = "The answers over time"
 HOW_TO_READ = (
@@ -72,7 +73,7 @@ def compute(studies: Mapping[str, LoadedStudy]) -> ComparisonRecord:
     Raises:
         CannotDraw: If no study has an answer.
     """
-    answered = {name: study for name, study in studies.items() if _answers(study)}
+    answered = {name: study for name, study in studies.items() if predicted_answers(study.trajectory)}
     if not answered:
         raise CannotDraw("No study has an answer yet.")
     styles = _styles(studies)
@@ -103,15 +104,10 @@ def _styles(studies: Mapping[str, LoadedStudy]) -> dict[str, Style]:
     return styles
 
 
-def _answers(study: LoadedStudy) -> list[tuple[float, Incumbent]]:
-    """The answers whose loss at the target was predicted; for the first ones it may be too early."""
-    return [(when, answer) for when, answer in study.trajectory if not answer.preliminary]
-
-
 def _line(name: str, study: LoadedStudy, style: Style) -> AnswerLine:
-    answers = _answers(study)
+    answers = predicted_answers(study.trajectory)
     texts = [
-        (name, f"{number(float(f'{each.loss:.4g}'))} after {seconds(when)}", *config_lines(each.config))
+        (name, f"{number(float(f'{each.loss:.4g}'))} after {duration(when)}", *config_lines(each.config))
         for when, each in answers
     ]
     return AnswerLine(

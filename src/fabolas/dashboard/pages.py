@@ -4,8 +4,9 @@ from urllib.parse import quote
 
 from fabolas.dashboard.comparison import HOW_TO_READ, TITLE
 from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
+from fabolas.plots.durations import duration
 from fabolas.plots.ticks import number
-from fabolas.report.answer import duration, plus_minus
+from fabolas.report.answer import plus_minus
 from fabolas.report.document import PLOTLY_STYLE_ID, SCRIPTS, head, unused_styles
 from fabolas.report.markup import Markup, join, tag
 from fabolas.report.sections import body, sections

@@ -8,6 +8,7 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Band, Drawing, Label, Layer, Line, Lines, Panel, Points, Symbol
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import MAX_POINTS, short_lines
 from fabolas.plots.model import Interval, Model, log_normal, model_of
@@ -16,7 +17,6 @@ from fabolas.plots.ticks import (
     padded,
     percent,
     percent_axis,
-    seconds,
     suits_log,
     time_axis,
     value_axis,
@@ -169,7 +169,7 @@ def _scatter(of: Comparison, what: str, *, is_time: bool) -> Panel:
 
 def _predicted(of: Comparison, i: int, is_time: bool) -> str:
     values = (of.predicted.centre[i], of.predicted.low[i], of.predicted.high[i])
-    median, low, high = (seconds(float(v)) if is_time else number(float(f"{v:.4g}")) for v in values)
+    median, low, high = (duration(float(v)) if is_time else number(float(f"{v:.4g}")) for v in values)
     return f"predicted {median} ({low} to {high})"
 
 

@@ -19,12 +19,14 @@ class Kind:
     Attributes:
         what: "loss" or "value".
         fidelities: Whether the study has fidelities.
+        several: Whether it has more than one.
         model: Whether its strategy has a model.
         curves: Whether that model predicts curves over the fidelities.
     """
 
     what: str
     fidelities: bool
+    several: bool
     model: bool
     curves: bool
 
@@ -35,10 +37,10 @@ class Kind:
             strategy = study.strategy
         except ValueError:  # a file of a strategy that is not one of fabolas
             strategy = None
-        what, fidelities = "loss" if study.direction == "minimize" else "value", bool(study.space.fidelities)
-        if not isinstance(strategy, SurrogateStrategy):
-            return cls(what, fidelities, model=False, curves=False)
-        return cls(what, fidelities, model=True, curves=strategy.name not in _ON_ALL_THE_DATA)
+        what, n = "loss" if study.direction == "minimize" else "value", study.space.n_fidelities
+        curves = isinstance(strategy, SurrogateStrategy) and strategy.name not in _ON_ALL_THE_DATA
+        model = isinstance(strategy, SurrogateStrategy)
+        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves)
 
     @property
     def there(self) -> str:
@@ -95,7 +97,7 @@ def cost(kind: Kind) -> str:
 @_of_study
 def time(kind: Kind) -> str:
     """Of where the time went."""
-    which = " of one size" if kind.fidelities else ""
+    which = " with one value of a fidelity" if kind.several else " of one size" if kind.fidelities else ""
     return (
         f"Each bar is the time spent on trials{which}, divided by what they were for; overhead is the time spent on "
         "choosing them."

@@ -8,7 +8,9 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.plots.drawing import Drawing, Layer, Panel, Rule
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
+from fabolas.plots.layout import label_width
 from fabolas.plots.model import model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
@@ -26,7 +28,7 @@ from fabolas.plots.over_sizes import (
     others_note,
     size_axis_of,
 )
-from fabolas.plots.ticks import padded, seconds, suits_log, time_axis
+from fabolas.plots.ticks import padded, suits_log, time_axis
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,11 @@ def drawing(record: CostRecord) -> Drawing:
         Rule(x=record.axis.target),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=log),
     ]
-    texts = [[seconds(v) for v in curve.interval.centre.tolist()] for curve in record.curves]
+    texts = [[duration(v) for v in curve.interval.centre.tolist()] for curve in record.curves]
     layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
-    times = [seconds(float(curve.interval.centre[-1])) for curve in record.curves]
-    layers += draw_end_labels(record.curves, y, [f"predicted {time}" for time in times], times)
+    times = [duration(float(curve.interval.centre[-1])) for curve in record.curves]
+    labels = [f"predicted {time}" for time in times]
+    layers += draw_end_labels(record.curves, y, labels, times)
     panel = Panel(draw_axis(record.axis), y, tuple(layers))
-    return Drawing((panel,), height=340, right=140 if record.curves else 24, note=record.note)
+    return Drawing((panel,), height=340, right=max(map(label_width, labels), default=24), note=record.note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NoReturn
@@ -10,10 +11,11 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
-from fabolas.plots.ticks import number, seconds, suits_log, time_axis, value_axis
+from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.trials import Incumbent
 
 MAX_ANSWERS = 150
@@ -114,15 +116,21 @@ def _refuse(study: ReadableStudy, what: str) -> NoReturn:
     )
 
 
-def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
-    """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
+def predicted_answers(trajectory: Sequence[tuple[float, Incumbent]]) -> list[tuple[float, Incumbent]]:
+    """The answers of a trajectory whose loss was predicted; for the first ones it may be too early.
 
-    Answers for which it was too early to predict the loss are left out.
+    Of several at the same time, only the last one: the answer of a run replaces the incumbent at its end.
     """
-    answers = [(when, answer) for when, answer in study.trajectory if not answer.preliminary]
+    last_by_time = dict(trajectory)
+    return [(when, answer) for when, answer in last_by_time.items() if not answer.preliminary]
+
+
+def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
+    """The answers of the study and its answer now; of very many, those where it changed, and an even sample."""
+    answers = predicted_answers(study.trajectory)
     now = incumbent_of(study)
     if now is not None and not now.preliminary and (not answers or answers[-1][1].trial_ids != now.trial_ids):
-        answers.append((study.history.elapsed, now))
+        answers = predicted_answers([*answers, (study.history.elapsed, now)])
     if len(answers) <= MAX_ANSWERS:
         return answers
     even = np.linspace(0, len(answers) - 1, MAX_ANSWERS // 2).round().astype(int)
@@ -168,7 +176,7 @@ def _answer_lines(when: float, answer: Incumbent, what: str, there: str) -> Line
     loss = f"{what} {number(float(f'{answer.loss:.4g}'))}"
     if answer.std > 0:
         loss += f" ± {number(float(f'{answer.std:.2g}'))}"
-    return ("Answer", loss, verified, f"after {seconds(when)}", *config_lines(answer.config))
+    return ("Answer", loss, verified, f"after {duration(when)}", *config_lines(answer.config))
 
 
 def drawing(record: HistoryRecord) -> Drawing:

@@ -9,8 +9,9 @@ import numpy as np
 
 from fabolas._types import IntArray
 from fabolas.plots.drawing import Lines
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import ReadableStudy
-from fabolas.plots.ticks import number, seconds
+from fabolas.plots.ticks import number
 from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, History, Trial
 
 MAX_POINTS = 400  # trials in one figure; with more, it shows the best ones and an even sample of the others
@@ -80,7 +81,7 @@ def fidelity_text(fidelity: Mapping[str, float | int]) -> str:
 def trial_lines(trial: Trial, what: str = "loss") -> Lines:
     """All that hovering over a trial shows: outcome, fidelities, configuration, and why it was suggested."""
     outcome = trial.status if trial.loss is None else f"{what} {number(float(f'{trial.loss:.5g}'))}"
-    lines = [f"Trial {trial.id}", f"{outcome} · {seconds(trial.cost)}"]
+    lines = [f"Trial {trial.id}", f"{outcome} · {duration(trial.cost)}"]
     if trial.suggestion.fidelity:
         lines.append(fidelity_text(trial.suggestion.fidelity))
     return (*lines, *config_lines(trial.suggestion.config), f"Why: {why(trial.suggestion.origin)}")

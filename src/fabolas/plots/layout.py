@@ -26,7 +26,8 @@ _LEGEND_MARK = 44  # before each name, with the gap after the last one
 NOTE_LINE = 20  # each line of a note
 _NOTE_CHARACTERS = (118, 46)  # in a line, on a wide screen and on a phone
 _NARROW_RIGHT = 26  # margin on the right of a phone; with labels it is this wide:
-_NARROW_LABELS = 80
+_NARROW_LABELS = 80  # at least
+_LABEL_CHARACTER = 7.3  # pixels, in a bold label
 _CHARACTER = 7.2  # pixels, of a tick label
 _BETWEEN_TICKS = 8
 _LEAST_NAME = 4  # characters of a shortened name; with less room, names are turned
@@ -117,8 +118,14 @@ def _legend_height(drawing: Drawing, *, narrow: bool) -> int:
 
 def _narrow_right(drawing: Drawing) -> int:
     layers = (layer for panel in drawing.panels for layer in panel.layers)
-    labels = any(isinstance(layer, Label) and layer.in_margin for layer in layers)
-    return _NARROW_LABELS if labels else _NARROW_RIGHT
+    labels = [layer for layer in layers if isinstance(layer, Label) and layer.in_margin]
+    longest = max((label_width(label.narrow_text or "") for label in labels), default=0)
+    return max(_NARROW_LABELS, longest) if labels else _NARROW_RIGHT
+
+
+def label_width(text: str) -> int:
+    """Pixels that a bold label needs in the margin, with its distance from the panel."""
+    return 14 + round(_LABEL_CHARACTER * len(text))
 
 
 def _share(i: int, n: int, gap: float) -> tuple[float, float]:

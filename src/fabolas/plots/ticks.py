@@ -10,6 +10,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.plots.drawing import Axis
+from fabolas.plots.durations import decade_duration, tick_durations
 
 Ticks = tuple[tuple[float, str], ...]
 
@@ -24,7 +25,6 @@ _TIME_DECADES = (
     *(10.0**e for e in range(-6, 2)),
     *(60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0, 86400000.0),
 )
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def number(value: float, digits: int | None = None) -> str:
@@ -63,14 +63,6 @@ def numbers(values: Sequence[float]) -> list[str]:
 def power_of_ten(exponent: int) -> str:
     """A power of ten as text: 10⁻⁵."""
     return f"10{str(exponent).translate(_SUPERSCRIPT)}"
-
-
-def seconds(value: float) -> str:
-    """A time as text in its usual unit: 450 ms, 12.3 s, 4.5 min, 2 h."""
-    for unit, name in _UNITS:
-        if abs(value) >= unit * (0.9995 if unit == 1.0 else 1.0):
-            return f"{value / unit:.3g} {name}"
-    return "0 s" if value == 0 else f"{value:.1g} s"
 
 
 def percent(share: float) -> str:
@@ -127,14 +119,17 @@ def linear_axis(title: str, low: float, high: float) -> Axis:
 
 
 def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = False) -> Axis:
-    """An axis of seconds, whose ticks are in seconds, minutes or hours; `few` for a small panel."""
+    """An axis of seconds with ticks at round durations; `few` for a small panel.
+
+    The labels of a linear axis have one unit. On a logarithmic one, each decade has its own.
+    """
     if not log:
         most = 4 if few else 7
         step = next((s for s in _TIME_STEPS if (high - low) / s <= most), _TIME_STEPS[-1])
         start, stop = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         stride = max(1, (stop - start) // most)
-        ticks = tuple((i * step, seconds(i * step)) for i in range(start, stop + 1, stride))
-        return Axis(title, range=(low, high), ticks=ticks)
+        values = [i * step for i in range(start, stop + 1, stride)]
+        return Axis(title, range=(low, high), ticks=tuple(zip(values, tick_durations(values), strict=True)))
     values = [v for v in _TIME_DECADES if low <= v <= high]
     for factors in ((1, 3), (1, 2, 5)):
         if len(values) < (2 if few else 3):
@@ -142,9 +137,11 @@ def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = Fal
             values = [v for v in values if v not in (30.0, 50.0)] if max(values, default=0) > 60 else values
     if few and len(values) > 4:
         values = values[:: -(-len(values) // 4)]
+    texts = [decade_duration(value) for value in values]
     if len(values) < 2:
         values = linear_values(low, high)
-    return Axis(title, log=True, range=(low, high), ticks=tuple((v, seconds(v)) for v in values))
+        texts = tick_durations(values)
+    return Axis(title, log=True, range=(low, high), ticks=tuple(zip(values, texts, strict=True)))
 
 
 def padded(values: Array, *, log: bool, share: float = 0.06) -> tuple[float, float]:

@@ -1,16 +1,21 @@
-"""Where the time went: seconds for each size and each purpose, and overhead."""
+"""Where the time went: seconds for each size and each purpose, and overhead.
+
+With several fidelities, each of them has a figure with all trials.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fabolas._types import Array, IntArray
 from fabolas.plots.drawing import Axis, Bars, Drawing, Label, Layer, Panel
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import short_name
-from fabolas.plots.ticks import number, percent, row_axis, seconds, time_axis
+from fabolas.plots.labels import short_name, shortened
+from fabolas.plots.ticks import number, percent, row_axis, time_axis
 from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, Trial
 
 PURPOSES = (
@@ -47,7 +52,7 @@ class TimeRecord:
         rows: Names of the rows, the target first, overhead last.
         seconds: (rows, purposes) The time; purposes are those of `PURPOSES`.
         counts: (rows, purposes) How many trials, or decisions for overhead.
-        note: What is not counted.
+        note: What is not counted, and which other fidelities the trials differ in.
     """
 
     fidelity: str | None
@@ -88,9 +93,20 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> TimeRecord:
         raise CannotDraw(
             "No time is recorded: the trials were measured elsewhere, or their costs are not known."
         )
-    note = "Trials that were measured elsewhere are not counted." if history.added.any() else ""
+    elsewhere = "Trials that were measured elsewhere are not counted." if history.added.any() else ""
+    note = " ".join(filter(None, [_others(names, name), elsewhere]))
     rows = tuple(label for label, shown in zip((*labels, "overhead"), used, strict=True) if shown)
     return TimeRecord(name, rows, total[used], counts[used], note)
+
+
+def _others(names: Sequence[str], shown: str | None) -> str:
+    """Say that trials of one row differ in other fidelities; nothing if there are none."""
+    others = " and ".join(shortened(name) for name in names if name != shown)
+    return (
+        f"All trials are shown by {shortened(shown)}; those of one bar may differ in {others}."
+        if others
+        else ""
+    )
 
 
 def _purpose(trial: Trial) -> str:
@@ -132,7 +148,7 @@ def drawing(record: TimeRecord) -> Drawing:
             texts = tuple(
                 (
                     purpose,
-                    seconds(float(record.seconds[i, j])),
+                    duration(float(record.seconds[i, j])),
                     _count(int(record.counts[i, j]), purpose),
                     record.rows[i],
                 )

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fabolas.display import error_summary, safe_plotly
 from fabolas.plain_values import to_json
+from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy, Theme
 from fabolas.plots.labels import shortened, value_text, why
 from fabolas.plots.layout import WIDTH
 from fabolas.plots.theme import base_layout, colour
-from fabolas.plots.ticks import number, seconds
+from fabolas.plots.ticks import number
 from fabolas.plots.with_plotly import plotly_objects
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _text(value: Any, kind: Kind) -> str:
     if kind == "error":
         return shortened(error_summary(value))
     if kind == "seconds":
-        return seconds(value)
+        return duration(value)
     if kind == "number" and isinstance(value, float):
         return number(float(f"{value:.5g}"))
     return value_text(value)

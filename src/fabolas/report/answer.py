@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from fabolas.display import error_summary, safe_text
+from fabolas.plots.durations import duration
 from fabolas.plots.labels import fidelity_text
-from fabolas.plots.ticks import number, power_of_ten, seconds
+from fabolas.plots.ticks import number, power_of_ten
 from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
 from fabolas.trials import Incumbent, Trial
@@ -223,17 +224,6 @@ def _decimals(value: float, std: float) -> int:
 
 def _fixed(value: float, decimals: int) -> str:
     return f"{round(value, decimals):,.{max(decimals, 0)}f}"
-
-
-def duration(value: float) -> str:
-    """Return a time as text in two units, without a break between them: 12.3 s, 1 min 05 s, 20 min, 3 h 52 min."""
-    if value < 59.95:
-        return seconds(value).replace(" ", _NO_BREAK)
-    small, unit, parts = ("s", "min", divmod(round(value), 60))
-    if value >= 3599.5:
-        small, unit, parts = ("min", "h", divmod(round(value / 60), 60))
-    text = f"{parts[0]:,} {unit} {parts[1]:02d} {small}" if parts[1] else f"{parts[0]:,} {unit}"
-    return text.replace(" ", _NO_BREAK)
 
 
 def count(full_trainings: float) -> str:

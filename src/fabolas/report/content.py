@@ -15,7 +15,7 @@ from fabolas.storage.reader import StudyFile
 
 TRIALS = "trials"  # the figure that is a table
 FIGURE_NAMES = tuple(name for name in FIGURES if name != TRIALS)
-OVER_FIDELITIES = ("curves", "cost")  # there is one figure for each fidelity
+OVER_FIDELITIES = ("curves", "cost", "time")  # there is one figure for each fidelity
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from fabolas.plots.durations import duration
 from fabolas.plots.ticks import number
 from fabolas.progress.snapshot import RunningTrial
-from fabolas.report.answer import duration
 from fabolas.storage.reader import StudyFile
 
 _ENDED_EARLY = 0.75  # share of the budget; with less, the page says how much was used

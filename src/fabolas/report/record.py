@@ -8,8 +8,8 @@ from typing import Any
 
 from fabolas import __version__
 from fabolas.plain_values import safe_repr
+from fabolas.plots.durations import duration
 from fabolas.plots.ticks import number
-from fabolas.report.answer import duration
 from fabolas.report.readable import ReportableStudy, file_of
 from fabolas.storage.reader import StudyFile
 

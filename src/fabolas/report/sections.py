@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from fabolas.plots import FIGURES
+from fabolas.plots.durations import duration
 from fabolas.plots.labels import fidelity_text
 from fabolas.plots.ticks import number
 from fabolas.progress.snapshot import RunningTrial
-from fabolas.report.answer import Answer, count, duration, percent
+from fabolas.report.answer import Answer, count, percent
 from fabolas.report.content import FIGURE_NAMES, TRIALS, Overview
 from fabolas.report.markup import Markup, join, lines, tag
 from fabolas.report.progress import RunProgress

@@ -57,7 +57,8 @@ class SearchPolicy:
             self._verification.ended(trial, run)
 
     def answer(self, run: RunState) -> Incumbent | None:
-        return run.incumbent  # the search chooses among the rows of `cv_results_` itself
+        # That of the study. The search itself chooses among the rows of `cv_results_`.
+        return run.study.verified_incumbent() if self.verifies else run.incumbent
 
     def _next_in_budget(self, run: RunState) -> Suggestion | None:
         """The next trial; None if no trial is affordable, or none would change the answer."""

@@ -253,9 +253,17 @@ class Ledger:
     def note_incumbent(self, incumbent: Incumbent) -> None:
         """Add the incumbent to the trajectory if a trial has ended since the last one."""
         if len(self.history) > self._n_noted:
-            self._storage.add_incumbent(self.history.elapsed, incumbent)
-            self.trajectory = (*self.trajectory, (self.history.elapsed, incumbent))
-            self._n_noted = len(self.history)
+            self._add_to_trajectory(incumbent)
+
+    def note_answer(self, answer: Incumbent) -> None:
+        """Add the answer of a run to the trajectory, unless it is already the last one there."""
+        if not self.trajectory or self.trajectory[-1] != (self.history.elapsed, answer):
+            self._add_to_trajectory(answer)
+
+    def _add_to_trajectory(self, incumbent: Incumbent) -> None:
+        self._storage.add_incumbent(self.history.elapsed, incumbent)
+        self.trajectory = (*self.trajectory, (self.history.elapsed, incumbent))
+        self._n_noted = len(self.history)
 
     def save_run_budget(self, run_budget: RunBudget) -> None:
         """Keep the budget of this run, for ``fabolas status``."""

@@ -313,6 +313,14 @@ class RecordingStudy(StudyView):
                 self._ledger.note_incumbent(incumbent)
         return incumbent
 
+    def save_answer(self, answer: Incumbent) -> None:
+        """Add the answer of a run to ``trajectory`` when the run ends, unless it is already the last one there.
+
+        It can differ from ``incumbent``, which ``trajectory`` has for the same trials (see ``verified_incumbent``).
+        """
+        if not self.closed:
+            self._ledger.note_answer(answer)
+
     def predict_points(self, points: Array) -> Prediction:
         """As in ``StudyView``; its time counts as overhead."""
         with self._ledger.timed_overhead():

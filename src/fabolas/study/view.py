@@ -114,7 +114,8 @@ class StudyView(ABC):
         """(seconds, incumbent) pairs: the answers that were computed while the study ran, all runs included.
 
         The seconds are ``trial.elapsed`` of the last trial that the answer rests on. If trials are very short, not
-        each of them is followed by an answer.
+        each of them is followed by an answer. The last pair of a run that has ended is its answer. If that is not the
+        incumbent (see ``verified_incumbent``), the last two pairs have the same seconds.
         """
         return self._record.trajectory
 

@@ -18,11 +18,13 @@ const fabolasTable = (() => {
     return element;
   }
 
-  // A time in two units, as in the text of the page: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min.
+  // A time in two units, as plots/durations.py writes it: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h.
   function duration(value) {
     if (value >= 59.95) {
-      const [small, unit, total] = value >= 3599.5 ? ["min", "h", Math.round(value / 60)] : ["s", "min", Math.round(value)];
-      const [whole, rest] = [Math.floor(total / 60).toLocaleString("en-US"), total % 60];
+      const kinds = [[172800, 3600, 24, "d", "h"], [3599.5, 60, 60, "h", "min"], [0, 1, 60, "min", "s"]];
+      const [, seconds, per, unit, small] = kinds.find(([from]) => value >= from);
+      const total = Math.round(value / seconds);
+      const [whole, rest] = [Math.floor(total / per).toLocaleString("en-US"), total % per];
       return rest ? `${whole} ${unit} ${String(rest).padStart(2, "0")} ${small}` : `${whole} ${unit}`;
     }
     const [unit, name] = [[1, "s"], [0.001, "ms"], [0.000001, "µs"]].find(([unit]) => value >= 0.9995 * unit) ?? [1, "s"];
