@@ -3,6 +3,7 @@
 The default profile has the same examples in every run; HYPOTHESIS_PROFILE=thorough searches for new ones.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from fabolas.strategies import fabolas2017
 if TYPE_CHECKING:
     from tests.helpers.browser import Browser
 
+gc.disable()  # until all tests are collected: it would take a third of that time, and finds nothing
+
 settings.register_profile(
     "default",
     max_examples=60,
@@ -29,11 +32,30 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+_WAITED_FOR = {"executor", "chromium_session"}  # fixtures: clusters, and the browser
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in a browser are slow: already its start is."""
+    """Long tests come first, then the modules that wait for clusters and for the browser, then all others.
+
+    A worker takes tests from the end of another's list. So one worker has all these tests: it starts each cluster and
+    the browser once, and while it waits the others compute.
+    """
+    waiting = set()
     for item in items:
-        if "chromium_session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.slow)
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "chromium_session" in fixtures:
+            item.add_marker(pytest.mark.slow)  # already its start is
+        if fixtures & _WAITED_FOR:
+            waiting.add(item.path)
+    items.sort(key=lambda item: (item.get_closest_marker("first") is None, item.path not in waiting))
+
+
+def pytest_collection_finish() -> None:
+    """From now on garbage is collected, but what was imported is not looked at again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 
 from fabolas._types import Array, BoolArray, IntArray
 
@@ -55,6 +54,8 @@ def lbfgs_maximize(value: Value, start: Array, low: Array, high: Array, iteratio
         high: (p,) upper bounds; a coordinate whose bounds are equal does not move.
         iterations: at most this many; at most twice as many gradients.
     """
+    from scipy.optimize import minimize  # slow to import, and a search without a model does not use it
+
     free = np.flatnonzero(low < high)
     if not len(free):
         return start

@@ -99,3 +99,20 @@ def test_a_surrogate_knows_which_trials_its_data_are(n: int, fitted_on: int) -> 
     if n == 30:
         assert fitted.loss_trials.tolist() == list(range(n))
         assert fitted.cost_trials.tolist() == [*range(n - 2), n - 1]
+
+
+def test_a_posterior_is_kept_until_there_is_another_history_or_another_fit() -> None:
+    record, longer, rng = history(8), history(9), np.random.default_rng(0)
+    fitter = Fabolas(SPACE)._fitter
+    first = fitter.posterior(record)
+    assert fitter.posterior(record) is first
+    assert len(fitter.posterior(longer).loss.points) == 9
+    again = fitter.posterior(record)
+    assert again is not first
+    np.testing.assert_array_equal(again.loss.theta, first.loss.theta)
+    fitted = fitter.fit(record, Effort.at(0.0, 8), True, rng)
+    assert fitter.posterior(record) is fitted
+    state = fitter.state()
+    fitter.fit(record, Effort.at(0.0, 8), True, rng)
+    fitter.restore(state)
+    np.testing.assert_array_equal(fitter.posterior(record).loss.theta, fitted.loss.theta)

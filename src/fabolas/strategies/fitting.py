@@ -43,9 +43,11 @@ class SurrogateFitter:
         self._n_fitted = 0  # trials that the last fit was given
         self._n_moved = 0  # trials when the walkers last moved
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
+        self._asked: tuple[History, Surrogate] | None = None  # the last history with its posterior
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_surrogate": None}  # it can be built again, and it holds functions
+        # Surrogates can be built again, and they hold functions.
+        return {**vars(self), "_surrogate": None, "_asked": None}
 
     @property
     def is_fitted(self) -> bool:
@@ -71,7 +73,7 @@ class SurrogateFitter:
     def fit(self, history: History, effort: Effort, move: bool, rng: np.random.Generator) -> Surrogate:
         """The surrogate given the history; `move` says whether MCMC moves the walkers first."""
         self._n_moved = len(history) if move else self._n_moved
-        self._surrogate = None  # free the old one first: it takes up to 50 MB
+        self._surrogate = self._asked = None  # free the old ones first: each takes up to 50 MB
         fitted, self._walkers, self._samples = surrogate.fit(
             self.prior,
             self._data(history),
@@ -110,6 +112,13 @@ class SurrogateFitter:
         )
 
     def _posterior(self, history: History) -> Surrogate:
+        """Between two trials it is asked for several times: for the answer, and for the costs of the next steps."""
+        if self._asked is None or self._asked[0] is not history:
+            self._asked = None
+            self._asked = history, self._new_posterior(history)
+        return self._asked[1]
+
+    def _new_posterior(self, history: History) -> Surrogate:
         if (
             self._samples is None
         ):  # during the initial design: walkers that never moved, the better of two prior draws each
@@ -183,7 +192,7 @@ class SurrogateFitter:
 
     def restore(self, state: dict[str, Array]) -> bool:
         """Continue from a saved state; False if there is none, or it is of other models (another version)."""
-        self._walkers = self._samples = self._surrogate = None
+        self._walkers = self._samples = self._surrogate = self._asked = None
         self._n_fitted, self._n_moved = 0, 0
         if "seen" not in state:
             return False
