@@ -32,7 +32,7 @@ from fabolas.optimize import sobol
 
 Information = Callable[[Array], Array]  # points (M, D) -> (K, M), in nats
 
-_CHUNK_NUMBERS = 1 << 17  # hypothetical samples computed at once: so many stay in the processor's cache
+_CHUNK_NUMBERS = 1 << 17  # hypothetical samples computed at once: they fit into the processor's cache
 
 
 def gauss_hermite(n: int) -> tuple[Array, Array]:
@@ -159,9 +159,9 @@ def gaussian_information(
 ) -> Information:
     """Information from Gaussian moments: two matrix products per candidate, where Monte Carlo needs many samples.
 
-    The information that y gives about the lowest representer equals the information that this gives about y,
-    H(y) - sum_r p_r H(y | r is lowest). With each y | r taken as Gaussian it is -1/2 sum_r p_r log var(y | r) for
-    standardised y. It screens many candidates before the best of them are estimated accurately.
+    The information that y gives about the label r (which representer is lowest) equals the information that r gives
+    about y, H(y) - sum_r p_r H(y | r is lowest). With each y | r taken as Gaussian it is -1/2 sum_r p_r log var(y | r)
+    for standardised y. It screens many candidates before the best of them are estimated accurately.
     """
     S, R = samples.Z.shape
     is_lowest = np.eye(R)[samples.labels]  # (K, S, R)
