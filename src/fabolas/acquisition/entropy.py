@@ -3,7 +3,7 @@
 An outcome y at a point (x, u) moves the representers' values along b = cov(f_R, y) / sd(y) and reduces their
 covariance by b b'. Let (F, e) be a joint sample of the representers and of the standardised outcome. By Matheron's
 rule F + b (w - e) is a sample given the outcome w. So p_min after each hypothetical outcome is estimated from the same
-samples that gave p_min now, and an evaluation that teaches nothing has a gain of exactly zero.
+samples that gave p_min now, and an evaluation without information has a gain of exactly zero.
 
 Two quantities: by default the entropy of p_min now minus its expectation after the evaluation; with
 `relative_to_uniform` the expected Kullback-Leibler divergence of p_min from the uniform distribution after the
