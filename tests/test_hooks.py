@@ -147,7 +147,7 @@ def test_patience_ends_the_run_when_the_best_loss_has_not_improved_for_so_long()
 
 
 @pytest.mark.parametrize("sign", [1.0, *slow(-1.0)])
-def test_the_expected_improvement_is_the_difference_that_the_models_predict_now(sign: float) -> None:
+def test_the_improvement_of_the_answer_is_the_difference_that_the_models_predict_now(sign: float) -> None:
     direction: Any = "minimize" if sign > 0 else "maximize"
     with Study(SPACE, SIZE, direction=direction, seed=1, overhead=0.0, effort=0.0) as study:
         conditions = StopConditions(StopRules.of(None, 100.0), study)
@@ -158,10 +158,10 @@ def test_the_expected_improvement_is_the_difference_that_the_models_predict_now(
             answer = study.incumbent()
             assert answer is not None
             early = len(study.trials) < 19  # the first trial at the target ends after 90 s
-            assert conditions.expected_improvement(100.0) is None or not early
+            assert conditions.answer_improvement(100.0) is None or not early
         before = [each for at, each in study.trajectory if at <= 130.0][-1]
         expected = study.predict(before.config).loss[0] - study.predict(answer.config).loss[0]
-        assert conditions.expected_improvement(30.0) == pytest.approx(sign * expected)
+        assert conditions.answer_improvement(30.0) == pytest.approx(sign * expected)
 
 
 @pytest.mark.slow

@@ -48,14 +48,14 @@ class Result(StudyView):
     Args:
         study: The study when the run ended.
         run: How the run ended.
-        unverified: Why the answer was not verified although the run was to verify it.
+        unverified: See below.
 
     Attributes:
         interrupted: Whether Ctrl-C ended the run.
         given_up: Why the run ended before its budget was used up, for example too many failures in a row; None
             if it did not.
         stopped: Why ``target_loss``, ``patience`` or ``study.stop()`` ended the run; None if none did.
-        unverified: Why the answer was not verified at the target although the run was to verify it; None if it was.
+        unverified: Why the answer is not verified at the target; None if it is, or if ``verify=False``.
     """
 
     def __init__(
@@ -76,7 +76,10 @@ class Result(StudyView):
 
     @property
     def elapsed(self) -> float:
-        """Seconds used of the budget: wall-clock time, or the recorded time if that is more."""
+        """Seconds used of the budget of this run: wall-clock time, or the recorded time if that is more.
+
+        With ``fresh_budget=True`` the time of earlier runs is not included, unlike in ``Study.elapsed``.
+        """
         return self._run.elapsed
 
     @property
@@ -193,17 +196,17 @@ def minimize(
             "auto" means ten times the predicted time.
         trial_memory: Bytes, or text such as "2GB"; a trial that holds more is killed and recorded as failed.
         max_failures: The run ends after this many failures in a row.
-        fresh_budget: Whether to count the budget from now, without what a continued storage has used.
+        fresh_budget: Whether to count the budget from now. Time and trials of earlier runs then do not count.
         verify: Whether to verify the answer at the target. If not, the whole budget is spent as the strategy decides,
             and the answer may be a prediction. Strategies without a model, such as "random", are not affected: their
             answer is always one that was measured at the target.
         target_loss: The run ends as soon as a trial at the target has a loss at least this good. Predictions and
             trials below the target do not count.
-        patience: The run ends if over this long the expected improvement of the answer is at most
-            ``min_improvement``: the predicted loss at the target of the answer of that time, minus that of the answer
-            now, both as the models predict them now. Time counts from the first complete trial at the target. Give it
-            time for several trainings on all the data.
-        min_improvement: See ``patience``. With 0.0 any change of the answer that is expected to be better counts.
+        patience: The run ends if the answer has improved by at most ``min_improvement`` for this long. The improvement
+            is the loss of the answer that long ago minus the loss of the present answer, both as the present models
+            predict them at the target. Time counts from the first complete trial at the target. Give it time for
+            several trainings on all the data.
+        min_improvement: See ``patience``. With 0.0 every new answer with a lower predicted loss is an improvement.
         grace: How long trials that run at the end of the time budget are waited for. After that they are abandoned
             with a warning. By default one minute, or half of the time budget if that is longer. Trials in this
             process (one worker, no limits) cannot be abandoned. Without a time budget there is no such limit; give a

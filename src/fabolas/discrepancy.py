@@ -1,16 +1,17 @@
 """The discrepancy: how far the GP's mean is off if curves bend near the target. Stated intervals add its variance.
 
-The GP learns from small subsets that curves follow its terms, and is then too sure of the target. Let the truth have a
-further term D(x, u) = t(u) g(x), where half of the variance of g is shared by all configurations. The mean at a point
-is a weighted sum of the observations, so its error has the further part D(x, u) - sum_i w_i D(x_i, u_i), whose variance
-is known in closed form. There are two such terms (docs/decisions/discrepancy.md):
+The GP learns from small subsets that curves follow its terms. Its variance at the target is then too small. Assume that
+the true curves have an additional term D(x, u) = t(u) g(x), where half of the variance of g is shared by all
+configurations. The mean at a point is a weighted sum of the observations, so its error has the additional part
+D(x, u) - sum_i w_i D(x_i, u_i). The variance of this part is known in closed form. There are two such terms
+(docs/decisions/discrepancy.md):
 
 - a late bend, t = u^6. Small sizes do not show it, so its standard deviation is given.
 - an early bend, t = u^3. Small sizes show a little of it, so its standard deviation is learnt from them: curves that
   have begun to fall faster will go on, and how far is then uncertain.
 
-Suggestions of the strategies do not depend on the discrepancy. What is stated to the user does, and with it which
-configuration is verified and when `patience` ends a run.
+Suggestions of the strategies do not depend on the discrepancy. The numbers that are shown to the user depend on it, and
+so do the choice of the configuration to verify and `patience`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp.kernels import Matern52, between, cubic_time, late_time
 from fabolas.gp.regression import Posterior, cholesky
 
-# Standard deviations of the early bend in units of the late one, and their prior: real curves rarely bend like this, so
-# there is none in four cases of five; otherwise the smaller the more likely.
+# Standard deviations of the early bend in units of the late one. Real curves rarely bend like this: the prior
+# probability of no early bend is 0.8. The other probabilities are in proportion to 1 / std.
 EARLY_STDS = np.array([1.0, 2.0, 4.0, 8.0])
 EARLY_PRIOR = np.append(0.8, 0.2 / EARLY_STDS / np.sum(1.0 / EARLY_STDS))
-# The evidence uses at most so many observations, those at the largest sizes: its time is cubic in their number.
+# The evidence uses at most this many observations, those at the largest sizes: its time is cubic in their number.
 MAX_EVIDENCE_TRIALS = 150
 
 

@@ -48,7 +48,7 @@ class Run:
         elapsed: Seconds used of the budget.
         study_elapsed: Seconds that the study has used, those that do not count towards the budget included.
         interrupted: Whether Ctrl-C ended the run.
-        given_up: Too many failures in a row, or no trial can run any more, in a sentence; None if neither.
+        given_up: Why the run gave up (too many failures in a row, or no worker is left), as a sentence; None if not.
         stopped: Why a stop condition or ``study.stop()`` ended the run; None if none did.
     """
 
@@ -73,7 +73,7 @@ class Engine:
         budget: The limits of the run.
         timer: Started with the run.
         policy: Decides what runs next; by default the study is asked until the budget is used up.
-        fresh_budget: Whether what the study has used before this run does not count towards the budget.
+        fresh_budget: Whether to count the budget from now. Time and trials of earlier runs then do not count.
         max_failures: The run ends after this many failures in a row.
         limits: What one trial may use.
         finish_running: Whether the first Ctrl-C waits for running trials; otherwise it stops them at once.
@@ -133,7 +133,7 @@ class Engine:
         self._why_stopped: str | None = None
         self._interrupted = False
         self._ending = False  # no new trial is started
-        self._stopped = False  # what is running ends too
+        self._stopped = False  # running trials are stopped too
         self._in_objective = False  # in this thread, where only an exception can end it
         backend.listen(self._save_event)
 
@@ -235,8 +235,8 @@ class Engine:
     def _prepares_next(self) -> bool:
         """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.
 
-        A suggestion that is prepared early uses one outcome less. So it is done only if n workers would wait for
-        n suggestions longer than 2 % of a trial.
+        A suggestion that is prepared early is based on one outcome less. So one is prepared only if n workers would
+        wait for n suggestions longer than 2 % of a trial.
         """
         if not self._backend.asynchronous:
             return False
@@ -275,16 +275,15 @@ class Engine:
     def _abandon_running(self) -> None:
         """Wait no longer for running trials: the grace period after the budget is over."""
         pending = self._study.pending
-        reason = (
-            f"not ended {self._grace:.4g} s after the end of the time budget (grace), so no longer waited for"
-        )
+        reason = f"it had not ended {self._grace:.4g} s after the end of the time budget (see grace)"
         for suggestion in pending:
             if not self._backend.abandon(suggestion.id, reason):
                 self._study.abandon(suggestion, reason, elapsed=self._state.study_elapsed)
         ids = ", ".join(f"#{suggestion.id}" for suggestion in pending)
+        n, they_are = ("1 trial", "it is") if len(pending) == 1 else (f"{len(pending)} trials", "they are")
         text = (
-            f"{len(pending)} trials ({ids}) had not ended {self._grace:.4g} s after the end of the time budget, so "
-            "they are no longer waited for and recorded as abandoned; give a longer time_budget or grace"
+            f"{n} ({ids}) had not ended {self._grace:.4g} s after the end of the time budget, so "
+            f"{they_are} no longer waited for and recorded as abandoned; give a longer time_budget or grace"
         )
         log.warning("%s", text)
         warn_caller(text, RuntimeWarning)

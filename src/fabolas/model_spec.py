@@ -5,7 +5,7 @@
 
 The Brownian term lets curves deviate from the basis functions; the trend is shared by all configurations
 (docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`, and
-`rank` if it has another number of functions. A cost without `ModelSpec.cost_terms` is that of eq. 6
+`rank` if it has another number of functions. With `cost_terms=()` the cost model is that of eq. 6
 (docs/decisions/cost.md).
 """
 
@@ -46,7 +46,7 @@ from fabolas.transforms import FitTransform, log_transform
 NUGGET_FRACTION = 0.9
 
 
-# Priors of the log-weights, relative to the linear term at the target: there fixed costs are usually small, and a
+# Priors of the log-weights, relative to the linear term at the target. Fixed costs are usually small at the target, a
 # quadratic term often is not. The standard deviations allow a cost that is a pure power of sizes over a range of 256.
 COST_TERMS = (CostTerm(0.0, -3.0, 2.5), CostTerm(2.0, 1.5, 2.5), CostTerm(3.0, -4.0, 2.5))
 
@@ -72,8 +72,9 @@ class ModelSpec:
             () for a constant and the kernel of eq. 6.
         cost_basis: phi_c of eq. 6, without cost_terms.
         rank: number of basis functions of each.
-        chol_offdiag_prior: of L[i, 0]: how the slope of a curve follows its level.
-        chol_logdiag_prior: of log L[i, i] for the loss: how much slopes differ between configurations.
+        chol_offdiag_prior: prior of L[i, 0], the covariance between the basis weights i and 0 (slope and level of a
+            curve).
+        chol_logdiag_prior: prior of log L[i, i] for the loss: how much slopes differ between configurations.
         cost_chol_logdiag_prior: the same for log-cost, without cost_terms.
         transform: fits the transform of the loss.
         loss_deviations: random walks by which losses may deviate from the basis; () for eq. 6 alone.
@@ -81,11 +82,11 @@ class ModelSpec:
         shared_trend: whether all configurations share a trend over the sizes.
         noise_by_size: whether the noise may decrease towards the target.
         length_prior: number of hyperparameters d -> prior of each log length scale.
-        discrepancy: standard deviation of what curves may do near the target, see `Discrepancy`. In log-losses, so
-            0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. 0 for none.
-        nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
-        max_trials: the posteriors are given at most this many trials, because their cost is cubic in them. With more,
-            see `informative_subset` in strategies/fitting.py.
+        discrepancy: prior standard deviation of the discrepancy (late bend) at the target, see `Discrepancy`; 0 for
+            none. In log-losses, so 0.5 is a factor of 1.6. Without a logarithm, in standard deviations of the losses.
+        nugget_fraction: see `NUGGET_FRACTION`; with 0 only the GP predicts, and measured values are not kept.
+        max_trials: the posteriors use at most this many trials, because their computing time is cubic in that number.
+            With more, see `informative_subset` in strategies/fitting.py.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock. Only for runs
             without a time budget.

@@ -12,7 +12,7 @@ from fabolas.budget import Budget, RunBudget, Timer
 from fabolas.study import Study
 from fabolas.trials import Incumbent, Suggestion, Trial
 
-# The incumbent is computed again after this many times the time that the last computation took. With trials of
+# Before the incumbent is computed again, wait this many times as long as the last computation took. With trials of
 # milliseconds, computing it after each of them would be most of the overhead.
 _INCUMBENT_INTERVAL = 100.0
 
@@ -26,7 +26,7 @@ class RunState:
         timer: Started with the run.
         workers: Number of trials at once.
         asynchronous: Whether trials run while the engine does something else.
-        fresh_budget: Whether what the study has used before this run does not count.
+        fresh_budget: Whether to count the budget from now. Time and trials of earlier runs then do not count.
         count_abandoned: Whether abandoned trials count towards the number of trials.
         verify: Whether the answer of the run should be a configuration that was evaluated at the target.
 
@@ -59,7 +59,7 @@ class RunState:
         uncounted = (before, counted_before) if fresh_budget else (0.0, 0)
         self._run_budget = RunBudget(budget, timer.started, before, *uncounted, count_abandoned, verify)
         study.save_run_budget(self._run_budget)
-        # That of a continued study: to compute it again can take longer than a short budget.
+        # A continued study starts with its last recorded incumbent: computing it can take longer than a short budget.
         self.incumbent: Incumbent | None = study.trajectory[-1][1] if study.trajectory else None
         self.n_trials_at_update = 0
         self._next_update = -math.inf
@@ -109,10 +109,10 @@ class RunState:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds left of the budget as the study should be told; None without a time budget.
+        """Seconds left of the budget, as `study.ask` and `study.propose` take them; None without a time budget.
 
-        If trials run one after another, it is computed from the record only, so that the same record gives the
-        same suggestion.
+        Unlike `seconds_left`, it is computed from the record and not from the clock if trials run one after another.
+        So the same record gives the same suggestion.
         """
         if self.budget.seconds is None:
             return None
@@ -124,7 +124,8 @@ class RunState:
     def _recorded(self) -> float:
         """Seconds that the study has used according to its record.
 
-        If trials run at the same time, as if all workers were always busy.
+        If trials run at the same time, this is the total time of their evaluations divided by the number of workers:
+        a lower limit, because workers may be idle.
         """
         if not self._asynchronous:
             return self.study.elapsed

@@ -50,7 +50,8 @@ class EarlyStopRule:
 
     Attributes:
         values: Values of the reported fidelity, ascending.
-        losses: The loss at each value above which continuing teaches less per second than the best alternative.
+        losses: For each value, the loss above which the rest of the training gives less information per second than
+            the best other evaluation.
         maximize: Whether higher losses are better; a training then stops below these losses.
     """
 
@@ -67,7 +68,7 @@ class EarlyStopRule:
     def stops(self, value: float, loss: float) -> bool:
         """Whether a training with this loss at this value should stop.
 
-        The limit at the last value of the rule that the training has reached decides; before the first, nothing stops.
+        The last value of the rule that the training has reached decides. Before the first value it never stops.
         """
         passed = [limit for at, limit in zip(self.values, self.losses, strict=True) if at <= value]
         if not passed:

@@ -19,8 +19,8 @@ class StopRules:
     Attributes:
         target_loss: It ends as soon as a trial at the target has a loss at least as good; None for never. Predictions
             and trials below the target do not count.
-        patience: It ends if over this many seconds the expected improvement of the answer is at most
-            ``min_improvement``. None for never. See ``StopConditions.expected_improvement``.
+        patience: It ends if the answer has improved by at most ``min_improvement`` over this many seconds, see
+            ``StopConditions.answer_improvement``. None for never.
         min_improvement: See ``patience``.
     """
 
@@ -60,7 +60,7 @@ class StopConditions:
             self.note(trial)
 
     def note(self, trial: Trial) -> None:
-        """Take notice of a trial that has ended."""
+        """Record a trial that has ended."""
         if trial.loss is None or not self._study.space.is_at_target(trial.point[None])[0]:
             return
         self._best = min(self._best, self._study.sign * trial.loss)
@@ -86,7 +86,7 @@ class StopConditions:
         if rules.patience is None or len(self._study.trajectory) == self._n_answers:
             return None
         self._n_answers = len(self._study.trajectory)
-        improvement = self.expected_improvement(rules.patience)
+        improvement = self.answer_improvement(rules.patience)
         if improvement is None or improvement > rules.min_improvement:
             return None
         return (
@@ -94,12 +94,12 @@ class StopConditions:
             f"{improvement:.3g}, and min_improvement is {rules.min_improvement:.3g}"
         )
 
-    def expected_improvement(self, seconds: float) -> float | None:
-        """How much better the answer is expected to be than the one of so many seconds ago; None if it is too early.
+    def answer_improvement(self, seconds: float) -> float | None:
+        """Loss of the answer ``seconds`` ago minus the loss of the present answer; None if it is too early.
 
-        Both losses are those at the target that the models predict now, with all that is known now. A strategy
-        without a model compares what it measured. It is too early until so many seconds have passed since the first
-        complete trial at the target, on the axis of ``trial.elapsed``.
+        Both losses are predicted at the target by the present models. A strategy without a model compares what it
+        measured. It is too early until ``seconds`` have passed since the first complete trial at the target, measured
+        by ``trial.elapsed``.
         """
         study = self._study
         if self._first_at_target is None or not study.trajectory:

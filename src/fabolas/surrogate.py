@@ -55,15 +55,15 @@ class HyperparameterSets:
 class Data:
     """Ended trials as arrays. A failed trial counts as the worst loss seen, at least 2 standardised: its region is bad.
 
-    Its cost says when it failed, which is at most the cost of an evaluation. The cost GP sees it only if it is more
-    than usual, as with timeouts; a region that crashes at once must not look cheap.
+    The cost of a failed trial is only a lower limit of the cost of an evaluation. The cost GP uses it only if it is
+    higher than usual, as with timeouts. Otherwise a region that crashes at once would look cheap.
 
     Attributes:
         points: (n, D), and another column with the number of the training if trainings report on the way.
-        losses: (n,) anything where failed.
+        losses: (n,) ignored where failed.
         costs: (n,) seconds; 0 where unknown.
         failed: (n,).
-        max_mcmc: how many of them MCMC uses, at most.
+        max_mcmc: how many rows MCMC uses, at most.
     """
 
     points: Array
@@ -130,7 +130,7 @@ class Surrogate:
         return self._seconds(points, mixture_quantile(means, deviations, LIMIT_PROBABILITY))
 
     def costs_at_most(self, points: Array, seconds: float | Array) -> BoolArray:
-        """(m,) Whether `cost_limit` of the points (m, D) is at most so many seconds; faster than to compute it."""
+        """(m,) Whether `cost_limit` of the points (m, D) is at most `seconds`, without computing the quantile."""
         means, deviations = self._log_cost_samples(points)
         with np.errstate(divide="ignore", invalid="ignore"):
             limit = np.log(seconds) - self.log_cost_centre - self.prior.log_size(points)
@@ -160,12 +160,12 @@ class Surrogate:
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
     def predict_stated_loss(self, points: Array) -> tuple[Array, Array]:
-        """`predict_loss` with the variance that users are told."""
+        """`predict_loss` plus `unmodelled_variance`: what is shown to users."""
         mean, variance = self.predict_loss(points)
         return mean, variance + self.unmodelled_variance(points)
 
     def unmodelled_variance(self, points: Array) -> Array:
-        """(m,) What the variance of the GP lacks: the discrepancy and the nugget."""
+        """(m,) Variance that is not in the GP: discrepancy and nugget."""
         return self.discrepancy_variance(points) + self.nugget_variance(points)
 
     def discrepancy_variance(self, points: Array) -> Array:
@@ -263,7 +263,7 @@ def fit(
         K: number of hyperparameter samples.
         rng: moves the walkers and chooses among them.
         units: the transform of the loss when the walkers last moved, because their hyperparameters are in its units.
-            None for a transform fitted to the data, as it is where the walkers move now.
+            None fits a new transform to the data, which is right if the walkers move in this call.
 
     Returns:
         The surrogate, all walkers, and the walkers that are its samples.
@@ -282,7 +282,7 @@ def fit(
 def build(
     prior: SurrogatePrior, data: Data, samples: HyperparameterSets, units: TargetTransform | None = None
 ) -> Surrogate:
-    """Both posteriors given all the data and hyperparameter samples, which are in these units."""
+    """Both posteriors given all the data and hyperparameter samples in the units of the transform `units`."""
     targets = _targets(prior, data, units)
     return Surrogate(
         prior,
@@ -323,7 +323,7 @@ def _move(
     steps: int,
     rng: np.random.Generator,
 ) -> Array:
-    """The walkers (W, p) after so many MCMC steps; the first ones if there are none yet."""
+    """The walkers (W, p) after `steps` MCMC steps; if None are given, they are drawn from the prior first."""
     if walkers is not None and steps <= 0:
         return walkers
     if len(y) > limit:

@@ -13,7 +13,8 @@ import numpy as np
 
 from fabolas._types import Array
 
-LARGEST_LOSS = 1e100  # losses are clipped to +- this, so that their squares are finite
+# Losses are clipped to +- this, so that their squares are finite. `Outcome` refuses larger ones.
+LARGEST_LOSS = 1e100
 # A later loss counts for at most this many standard deviations above the worst seen before.
 MAX_ABOVE_WORST = 3.0
 # A loss is an outlier if it is further above the upper quartile than this many times the distance from the upper
@@ -114,7 +115,7 @@ def _fit(y: Array, *, logarithmic: bool, shift: float) -> TargetTransform:
     # A later loss below all seen so far must not send the logarithm to minus infinity.
     floor = 0.1 * float(y.min() + shift) if logarithmic else 0.0
     w = _transformed(y, logarithmic, shift, floor)
-    # A diverged training is very bad, and no more than that: it must not determine the scale of all others.
+    # Limit outliers such as diverged trainings, so that they do not determine the scale.
     lowest, upper = float(w.min()), float(np.quantile(w, 0.75))
     times, least = (LOG_OUTLIER_RANGE, LOG_OUTLIER_MIN) if logarithmic else (OUTLIER_RANGE, 0.0)
     distance = max(upper - lowest, least)

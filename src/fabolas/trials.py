@@ -38,9 +38,10 @@ class Suggestion:
         origin: The step that chose it, for example "design" or "information".
         overhead: Seconds that the decision took.
         effort: Effort level of the decision, from 0 (least) to 1 (full).
-        predicted_cost: Predicted seconds of the evaluation, None if nothing predicts it.
+        predicted_cost: Predicted seconds of the evaluation, None if it was not predicted.
         continues: The id of the trial whose training it continues from the checkpoint; None to start from scratch.
-        stop_rule: When the training should stop early; None for never. It is not stored.
+        stop_rule: When the training should stop early; None for never. It is not stored: a suggestion that is handed
+            out again after a restart does not stop early.
     """
 
     id: int
@@ -199,8 +200,8 @@ class Incumbent:
         std: Standard deviation of that prediction.
         verified: Whether it was evaluated at the target.
         trial_ids: The complete trials of this configuration, at any fidelity.
-        preliminary: Whether the models know less about its loss at the target than the measured losses say. Then
-            ``loss`` and ``std`` are those of the whole range that is possible, and displays show what was measured.
+        preliminary: Whether the prediction is less certain than the spread of all measured losses. Then ``loss`` and
+            ``std`` are those of the whole range that is possible, and displays show what was measured.
     """
 
     config: dict[str, Any]
@@ -226,7 +227,7 @@ class History:
 
     Attributes:
         trials: The trials.
-        checkpoints: Ids of the trials whose checkpoint exists; None if nothing says that any is missing.
+        checkpoints: Ids of the trials whose checkpoint exists; None assumes that every checkpoint exists.
     """
 
     trials: tuple[Trial, ...] = ()
@@ -339,7 +340,7 @@ class History:
 
     @cached_property
     def efforts(self) -> Array:
-        """(n,) Share of the full effort that each decision used."""
+        """(n,) Effort level of each decision, from 0 (least) to 1 (full)."""
         efforts: Array = self._column("efforts")
         return efforts
 

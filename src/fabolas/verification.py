@@ -1,11 +1,11 @@
 """Verification: the recommended configuration is evaluated at the target before the run ends.
 
 Without it, the answer of a short run may be a prediction from small subsets that was never checked. The target
-evaluations of a strategy (``target_share`` of ``fabolas``) are another thing: they improve the search, and may try
+evaluations of a strategy (``target_share`` of ``fabolas``) are different: they improve the search, and may evaluate
 other configurations than the incumbent. A policy with a ``Verification`` spends its budget like this:
 
 1. Steps. As long as no trial is complete near the target, the cost there is only a guess. So the incumbent is evaluated
-   between the largest size so far and the target, whenever that takes no longer than the search since the last step.
+   between the largest size so far and the target, whenever its predicted cost is at most the time since the last step.
    With ``target_steps`` it is then evaluated at the target in the same way.
 2. Reserve. The time of one evaluation of the incumbent at the target is not spent on anything else.
 3. Final phase. In the last part of the time, or the last few trials, all evaluations are at the target. If the
@@ -42,8 +42,9 @@ _MAX_FAILED = 10  # failures at the target without a success, after which verifi
 # A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
 # exceeds the time left by at most this share of the budget.
 _FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
-_ANNOUNCING_SHARE = 0.1  # of a time budget must be left for a warning that the answer will not be verified
-_LATE_SHARE, _LATE_SECONDS = 0.1, 5.0  # how late, of the budget and in seconds, a trial must be for a warning
+_ANNOUNCING_SHARE = 0.1  # with less of a time budget left, no early warning: the result says it soon
+# Warn if a trial is predicted to end later than the budget by more than this share of it, and more than these seconds.
+_LATE_SHARE, _LATE_SECONDS = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class VerificationRules:
     """How a run verifies its answer.
 
     Attributes:
-        refit: Time needed after the run, as a multiple of the time of one evaluation at the target.
+        refit: Time needed after the run (by ``refit`` of scikit-learn), as a multiple of one evaluation at the target.
         may_exceed: Whether the budget may be exceeded, in seconds or by one trial, if no trial is complete at the
             target.
         target_steps: Whether steps also go to the target, before the final phase.
@@ -219,7 +220,7 @@ class Verification:
         return min(needed, most)
 
     def _is_due(self, run: RunState) -> bool:
-        """Whether the step takes no longer than the search since the last one, and leaves enough of the budget."""
+        """Whether the step takes at most the time since the last one, and leaves enough of the budget."""
         step = self._step
         one_runs = any(suggestion.origin == VERIFICATION for suggestion in run.study.pending)
         if run.budget.seconds is None or step.config is None or one_runs:
@@ -242,14 +243,14 @@ class Verification:
     def _as_near_as_fits(self, run: RunState, config: dict[str, Any]) -> Suggestion | None:
         """The incumbent at the target if that is likely to fit, else on the way there; None if nothing fits.
 
-        On the way there it also becomes known what the target costs, so it may turn out that it fits.
+        A step towards the target also improves the prediction of the cost there, which may then fit.
         """
         left, study, target = self.seconds_left(run), run.study, self._step.target.median
         if left <= 0 or run.trials_left <= 0:
             return None
         if _probably_fits(target, self._step.target.limit, left, run.budget):
             return ask_to_verify(study, config)
-        # If the target fits, it must still fit after the step. If not, the step may show that it does.
+        # If a target evaluation fits, it must still fit after the step. If not, the step may show that it is cheaper.
         most = left - target if target <= left else _STEP_SHARE * left
         one_runs = any(suggestion.origin == VERIFICATION for suggestion in study.pending)
         for fidelity in [] if one_runs else _towards_target(study, config):
@@ -275,7 +276,7 @@ class Verification:
         target = _predicted_cost(study, config)
         if incumbent.verified or _failed_or_pending_at_target(study, config):
             return _Step(target=target)
-        self._step = _Step(config, target=target)  # the reserve, which `_leaves_enough` keeps
+        self._step = _Step(config, target=target)  # `_leaves_enough` reads its target cost
         for fidelity in _towards_target(study, config):
             cost = _predicted_cost(study, config, fidelity)
             if self._leaves_enough(run, cost):
@@ -383,11 +384,14 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
             f"an evaluation at the target is predicted to take {duration(cost)}, which did not fit into what was left "
             f"of the budget of {duration(budget.seconds)}"
         )
-    return f"the run ended before an evaluation at the target; it at the target is predicted to take {duration(cost)}"
+    return (
+        "the run ended before this configuration was evaluated at the target, which is predicted to take "
+        f"{duration(cost)}"
+    )
 
 
 def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
-    """Whether target evaluations of these predicted costs and cost limits probably end within so many seconds."""
+    """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`."""
     excess = math.inf if budget.seconds is None else _MAX_EXCESS * budget.seconds
     return (cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess)
 
@@ -401,7 +405,7 @@ def ask_to_verify(
 
 
 def spendable(seconds: float, reserve: float) -> float | None:
-    """Seconds that the next trial may use, as the study should be told; None without a time budget."""
+    """Seconds that the next trial may use, for `study.propose`; None without a time budget."""
     if math.isinf(seconds):
         return None
     return seconds - reserve if seconds > reserve else seconds

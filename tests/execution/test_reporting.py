@@ -87,10 +87,10 @@ def test_inline_reports_are_heard_before_the_trial_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epochs": 3, "loss": 0.1}, "expected increasing epochs, got 3 after 3"),
-        ({"epochs": 7, "loss": 0.1}, "expected epochs of at most 6, as asked for, got 7"),
+        ({"epochs": 3, "loss": 0.1}, "expected reports with increasing epochs, got 3 after 3"),
+        ({"epochs": 7, "loss": 0.1}, "expected a report with epochs of at most 6, as asked for, got 7"),
         ({"rows": 5, "loss": 0.1}, "expected the fidelity epochs, .* got rows"),
-        ({"epochs": 5, "loss": float("nan")}, "expected a finite loss"),
+        ({"epochs": 5, "loss": float("nan")}, "expected a report with a finite loss"),
         ({"epochs": 4.5, "loss": 0.1}, "expected a whole number"),
         ({"epochs": 5, "loss": "low"}, "loss of a report"),
     ],

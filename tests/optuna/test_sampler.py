@@ -305,7 +305,7 @@ def test_a_wrong_option_is_refused_at_once(options: dict[str, Any]) -> None:
 
 def test_a_fidelity_with_reports_is_refused_because_optuna_passes_none_on() -> None:
     with pytest.raises(
-        ValueError, match="FabolasSampler expected fidelities without reports, got 'epochs' with"
+        ValueError, match="expected fidelities without reports for FabolasSampler, got 'epochs' with"
     ):
         FabolasSampler({"epochs": Fidelity(1, 27, reports=True)})
 

@@ -729,7 +729,9 @@ class TestStorage:
         assert len(search(n_iter=5, storage=path).fit(X, Y).trials_) == 5
 
     def test_a_random_state_that_moves_on_cannot_be_kept(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="with a storage random_state expected a whole number"):
+        with pytest.raises(
+            ValueError, match="expected a whole number or None as random_state with a storage"
+        ):
             search(storage=tmp_path / "search.db", random_state=np.random.RandomState(0)).fit(X, Y)
 
     def test_a_single_candidate_can_be_followed_by_others(self, tmp_path: Path) -> None:

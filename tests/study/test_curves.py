@@ -41,10 +41,13 @@ def test_wrong_reports_are_refused() -> None:
     with open_study() as study:
         suggestion = study.ask_for({"x": 0.5}, {"epochs": 8})
         study.tell_report(suggestion, 0.5, 1.0, epochs=4)
-        for value, message in ((4, "expected increasing epochs, got 4 after 4"), (9, "at most 8")):
+        for value, message in (
+            (4, "expected reports with increasing epochs, got 4 after 4"),
+            (9, "at most 8"),
+        ):
             with pytest.raises(ValueError, match=message):
                 study.tell_report(suggestion, 0.5, 1.0, epochs=value)
-        with pytest.raises(ValueError, match="expected the fidelity 'epochs', got size"):
+        with pytest.raises(ValueError, match="expected a report with the fidelity 'epochs', got size"):
             study.tell_report(suggestion, 0.5, 1.0, size=5)
         with pytest.raises(ValueError, match="finite"):
             study.tell_report(suggestion, float("inf"), 1.0, epochs=5)

@@ -3,7 +3,7 @@
 An outcome y at a point (x, u) moves the representers' values along b = cov(f_R, y) / sd(y) and reduces their
 covariance by b b'. Let (F, e) be a joint sample of the representers and of the standardised outcome. By Matheron's
 rule F + b (w - e) is a sample given the outcome w. So p_min after each hypothetical outcome is estimated from the same
-samples that gave p_min now, and an evaluation that teaches nothing has a gain of exactly zero.
+samples that gave p_min now, and an evaluation without information has a gain of exactly zero.
 
 Two quantities: by default the entropy of p_min now minus its expectation after the evaluation; with
 `relative_to_uniform` the expected Kullback-Leibler divergence of p_min from the uniform distribution after the
@@ -32,7 +32,7 @@ from fabolas.optimize import sobol
 
 Information = Callable[[Array], Array]  # points (M, D) -> (K, M), in nats
 
-_CHUNK_NUMBERS = 1 << 17  # hypothetical samples computed at once: so many stay in the processor's cache
+_CHUNK_NUMBERS = 1 << 17  # hypothetical samples computed at once: they fit into the processor's cache
 
 
 def gauss_hermite(n: int) -> tuple[Array, Array]:
@@ -159,9 +159,9 @@ def gaussian_information(
 ) -> Information:
     """Information from Gaussian moments: two matrix products per candidate, where Monte Carlo needs many samples.
 
-    The information that y gives about the lowest representer equals the information that this gives about y,
-    H(y) - sum_r p_r H(y | r is lowest). With each y | r taken as Gaussian it is -1/2 sum_r p_r log var(y | r) for
-    standardised y. It screens many candidates before the best of them are estimated accurately.
+    The information that y gives about the label r (which representer is lowest) equals the information that r gives
+    about y, H(y) - sum_r p_r H(y | r is lowest). With each y | r taken as Gaussian it is -1/2 sum_r p_r log var(y | r)
+    for standardised y. It screens many candidates before the best of them are estimated accurately.
     """
     S, R = samples.Z.shape
     is_lowest = np.eye(R)[samples.labels]  # (K, S, R)

@@ -76,7 +76,7 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
         mean: (R,).
         covariance: (R, R), of the values without noise.
         tolerance: largest relative mismatch of an approximate moment; log Z is off by about its square.
-        max_sweeps: passes over all sites before a run is given back as it is, with `converged` False.
+        max_sweeps: after this many passes over all sites a run is returned although `converged` is False.
     """
     m, K = _differences(*_checked(mean, covariance))
     R = len(m)
@@ -157,7 +157,7 @@ def _to_values(slopes: Array, axis: int = 1) -> Array:
 
 @dataclass(frozen=True)
 class _State:
-    """The approximation that the sites of A runs stand for; symbols as at the head of the file."""
+    """The Gaussian approximation that the sites of A runs define; symbols as at the head of the file."""
 
     m: Array  # (A, R)
     K: Array  # (A, R, R)

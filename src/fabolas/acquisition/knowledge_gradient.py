@@ -71,7 +71,7 @@ class KnowledgeGradient:
         represent: Callable[[Posterior, Array], Representers],
         rng: np.random.Generator,
     ) -> PreparedGradient:
-        """As `Criterion.prepare`. Nothing is sampled, and of a training only its end counts, not its reports."""
+        """As `Criterion.prepare`. Nothing is sampled. The reports of a training do not count, only its end does."""
         at = posterior.project(np.unique(np.concatenate([representers, tried]), axis=0))
         return PreparedGradient(posterior, at, posterior.mean(at), n_fidelities)
 

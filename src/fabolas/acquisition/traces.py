@@ -3,10 +3,10 @@
 The reports y (m,) of one training are jointly Gaussian. Whitened, w = L^-1 (y - mean) with L L' = Cov(y), they move
 the representers along the columns of B = Cov(f_R, w), (R, m): conditioning on all of them is an update of rank m.
 Most of it is in one direction, because the points of one curve move the representers alike. So the trace is summarised
-by the linear combination v'w that says most about the representers: v is the first eigenvector of A'A, where
-A = factor^-1 B are the same influences in whitened coordinates. It is a function of the trace: it tells at least what
-the end of the trace tells, and never more than the whole. The update stays of rank one, so that everything that is
-defined for a single outcome holds for it, at the price of a lower bound instead of the whole information.
+by the linear combination v'w that explains most of the variance of the representers: v is the first eigenvector of A'A,
+where A = factor^-1 B are the same influences in whitened coordinates. So it explains at least as much variance as the
+end of the trace alone. It is a function of the trace, so its information is at most that of the whole trace: we compute
+a lower bound. The update stays of rank one, and everything that is defined for a single outcome holds for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fabolas._types import Array
 from fabolas.acquisition.representers import Representers
 from fabolas.gp.regression import Posterior, Projection, cholesky
 
-_IGNORED = 1e9  # noise variance of a point that repeats another one of its trace, so that it says nothing
+_IGNORED = 1e9  # noise variance of a point that repeats another one of its trace, so that it has no effect
 
 # points (M, D) -> the points that each evaluation reports, its own point last: (M, m, D + 1)
 Traces = Callable[[Array], Array]
@@ -43,14 +43,14 @@ class TraceRepresenters(Representers):
         return cls(**vars(representers), traces=traces)
 
     def influence(self, points: Array) -> tuple[Array, Array]:
-        """As for `Representers`, of the most telling linear combination of each trace: b, a (K, M, R)."""
+        """As `Representers.influence`, for the linear combination v'w that summarises each trace: b, a (K, M, R)."""
         B, A = self.trace_influence(points)
         _, vectors = np.linalg.eigh(np.swapaxes(A, 2, 3) @ A)  # (K, M, m, m), ascending eigenvalues
         v = vectors[..., -1:]
         return (B @ v)[..., 0], (A @ v)[..., 0]
 
     def trace_influence(self, points: Array) -> tuple[Array, Array]:
-        """What the whitened reports of each trace say: B and A, both (K, M, R, m)."""
+        """The influence of the whitened reports of each trace: B and A, both (K, M, R, m)."""
         traces = self.traces(points)
         M, m, D = traces.shape
         K, R = self.mean.shape

@@ -5,8 +5,9 @@ With x = -z large, the textbook expressions subtract numbers that agree in all d
 
     phi(x) / Phi(-x) = x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + ...))))
 
-has its tails u = 1 / (x + c), c = 2 / (x + d), d = 3 / (x + e), e = 4 / (x + ...), and since u x = 1 - u c,
-c x = 2 - c d and so on, every cumulant is a product of differences of tails that agree in no digit.
+has the tails u = 1 / (x + c), c = 2 / (x + d), d = 3 / (x + e), e = 4 / (x + ...). Because u x = 1 - u c,
+c x = 2 - c d and so on, every cumulant is a product of differences of tails. These differences do not cancel: the tails
+agree in no digit.
 """
 
 from __future__ import annotations

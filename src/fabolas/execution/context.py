@@ -62,7 +62,7 @@ class TrialContext:
         self._reporter.report(loss, cost, fidelity)
 
     def should_stop(self) -> bool:
-        """Whether continuing teaches less per second than the best alternative: then return the loss now.
+        """Whether the rest gives less information per second than the best other evaluation: then return the loss now.
 
         Always False unless the strategy has the option ``stop_early=True``. A training that stops is recorded as an
         evaluation at its last report, not as a failure.

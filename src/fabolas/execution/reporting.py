@@ -54,11 +54,11 @@ class Reporter:
             given = ", ".join(fidelity) or "none"
             if name is None:
                 raise ValueError(
-                    "trial.report expected a fidelity that is declared with reports=True, as in "
+                    "expected a fidelity that is declared with reports=True, as in "
                     f'fidelities={{"epochs": fabolas.Fidelity(1, 52, reports=True)}}; got {given}, and no such fidelity'
                 )
             raise ValueError(
-                f"trial.report expected the fidelity {name}, as in trial.report({name}=3, loss=0.2); got {given}"
+                f"expected the fidelity {name}, as in trial.report({name}=3, loss=0.2); got {given}"
             )
         value = fidelity[name]
         with self._lock:
@@ -67,8 +67,8 @@ class Reporter:
             seconds = self._seconds() if cost is None else to_float(cost, "the cost of a report")
             if not math.isfinite(number) or not math.isfinite(seconds) or (cost is not None and seconds <= 0):
                 raise ValueError(
-                    f"a report expected a finite loss and a cost > 0, got loss {number} and cost {seconds}; a training "
-                    "that diverged should raise an exception, which is recorded as a failure"
+                    f"expected a report with a finite loss and a cost > 0, got loss {number} and cost {seconds}; a "
+                    "training that diverged should raise an exception, which is recorded as a failure"
                 )
             reported = Reported(self._job.id, value, number, max(seconds, MIN_SECONDS))
             self.reports.append(reported)
@@ -79,16 +79,16 @@ class Reporter:
         curve, most = self._job.curve, self._job.fidelity[name]
         assert curve is not None
         if to_float(value, f"a reported {name}") > most:
-            raise ValueError(f"trial.report expected {name} of at most {most}, as asked for, got {value}")
+            raise ValueError(f"expected a report with {name} of at most {most}, as asked for, got {value}")
         if value >= curve.fidelity.low:
             curve.fidelity.coordinate(value)  # raises if the fidelity has no such value
         if self.reports and value <= self.reports[-1].value:
             raise ValueError(
-                f"trial.report expected increasing {name}, got {value} after {self.reports[-1].value}"
+                f"expected reports with increasing {name}, got {value} after {self.reports[-1].value}"
             )
 
     def should_stop(self) -> bool:
-        """Whether continuing teaches less per second than the best alternative, by the last report."""
+        """Whether, by the last report, the rest gives less information per second than the best other evaluation."""
         curve = self._job.curve
         if curve is None or curve.stop_rule is None or not self.reports:
             return False

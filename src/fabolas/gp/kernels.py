@@ -131,8 +131,8 @@ class Amplitude(Composable):
         return (self.prior,)
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
-        rest = (1,) * len(broadcast_shape(A, B))
-        return lambda theta: np.exp(theta).reshape(-1, *rest)
+        trailing = (1,) * len(broadcast_shape(A, B))
+        return lambda theta: np.exp(theta).reshape(-1, *trailing)
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         return np.broadcast_to(np.exp(theta), (len(theta), len(A)))
@@ -247,8 +247,9 @@ class FiniteRank(Composable):
         column: the column of the points that holds u.
         features: u (n,) -> phi (n, rank).
         rank: number of basis functions m.
-        chol_offdiag_prior: of the entries L[i, 0]. Above -1 losses at small sizes correlate with those at the target.
-        chol_logdiag_prior: of log L[i, i].
+        chol_offdiag_prior: prior of the entries L[i, 0]. With phi = (1, 1 - u), L[1, 0] > -1 means that losses at the
+            smallest size and at the target are positively correlated.
+        chol_logdiag_prior: prior of log L[i, i].
     """
 
     column: int
@@ -321,8 +322,8 @@ class FiniteRank(Composable):
 def quadratic_time(u: Array) -> Array:
     """t(u) = u^2: the random walk starts at the smallest size, slowly.
 
-    On few rows many configurations are no better than chance, and so all alike. What separates them comes at larger
-    sizes; a walk that starts at zero there leaves room for it.
+    On few rows many configurations are no better than chance, so their losses are equal. They differ at larger sizes.
+    A walk that is zero at the smallest size allows that.
     """
     return u**2
 
@@ -333,7 +334,7 @@ def cubic_time(u: Array) -> Array:
 
 
 def late_time(u: Array) -> Array:
-    """t(u) = u^6: nearly all of the change is near the target, so small sizes say nothing about it."""
+    """t(u) = u^6: nearly all of the change is near the target, so small sizes do not show it."""
     return u**6
 
 

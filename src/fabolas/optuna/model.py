@@ -298,7 +298,7 @@ def check_no_constraints(trial: FrozenTrial) -> None:
     """Raise ValueError if the trial has constraints."""
     if any(key == "constraints" or key.startswith("constraints:") for key in trial.system_attrs):
         raise ValueError(
-            f"FabolasSampler expected a study without constraints, got some in trial {trial.number}; use a sampler "
+            f"expected a study without constraints, got some in trial {trial.number}; use a sampler "
             "that supports them, or add a penalty to the objective's value"
         )
 
@@ -307,7 +307,7 @@ def check_single_objective(study: Study) -> None:
     """Raise ValueError if the study has several objectives."""
     if len(study.directions) > 1:
         raise ValueError(
-            f"FabolasSampler expected a study with one objective, got {len(study.directions)}; combine them into one "
+            f"expected a study with one objective, got {len(study.directions)}; combine them into one "
             "number, or use a sampler for several objectives"
         )
 

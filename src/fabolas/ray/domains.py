@@ -32,7 +32,7 @@ def split_param_space(param_space: Mapping[str, Any]) -> tuple[dict[str, Any], d
             searched[name] = value
         elif isinstance(value, Mapping) and ("grid_search" in value or _has_domain(value)):
             raise TypeError(
-                f"the parameter {name!r} expected {_SUPPORTED}, got {dict(value)!r}; write the parameters of a "
+                f"expected {_SUPPORTED} for the parameter {name!r}, got {dict(value)!r}; write the parameters of a "
                 "nested dict side by side, and choices as tune.choice"
             )
         else:
@@ -57,7 +57,7 @@ def _translate(name: str, domain: sample.Domain) -> Float | Integer | Categorica
             return Float(domain.lower, domain.upper, log=log)
         # The upper end of Tune's integers is excluded, except that of quantized ones.
         return Integer(int(domain.lower), int(domain.upper) - (step is None), log=log)
-    raise TypeError(f"the parameter {name!r} expected {_SUPPORTED}, got {domain!r}; use one of these")
+    raise TypeError(f"expected {_SUPPORTED} for the parameter {name!r}, got {domain!r}; use one of these")
 
 
 def _steps(name: str, domain: Any, step: float) -> Ordinal:
@@ -66,7 +66,7 @@ def _steps(name: str, domain: Any, step: float) -> Ordinal:
     first, last = math.ceil(domain.lower / step - 1e-9), math.floor(domain.upper / step + 1e-9)
     if last - first >= MAX_STEPS:
         raise TypeError(
-            f"the parameter {name!r} expected at most {MAX_STEPS} steps, got {last - first + 1}; "
+            f"expected at most {MAX_STEPS} steps for the parameter {name!r}, got {last - first + 1}; "
             "search without the step and round in the trainable"
         )
     return Ordinal(tuple(round(i * step, 12) for i in range(first, last + 1)))

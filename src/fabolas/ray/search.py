@@ -76,7 +76,7 @@ class FabolasSearch(Searcher):
             lacking = [n for n, v in (("metric", self._metric), ("mode", self._mode)) if not v]
             lacking += [] if self._space is not None else ["param_space"]
             raise RuntimeError(
-                f"FabolasSearch expected {' and '.join(lacking)}, got none; pass them to tune.TuneConfig and "
+                f"expected {' and '.join(lacking)}, got none; pass them to tune.TuneConfig and "
                 "tune.Tuner, or to FabolasSearch"
             )
         return self._study

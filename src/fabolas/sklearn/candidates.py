@@ -81,7 +81,7 @@ class Candidates:
     def untried_like(self, point: Array, seconds: float) -> Array | None:
         """Return the point, or if it was run before, an untried point of a finite space.
 
-        The folds are the same each time, so a second run of a point would teach nothing. The other point is the
+        The folds are the same each time, so a second run of a point gives no information. The other point is the
         untried one of lowest predicted loss on the same number of rows. If all configurations were run on that
         many rows, or none is affordable, the number of rows is doubled. None if no point is affordable.
 

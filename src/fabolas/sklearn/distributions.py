@@ -35,7 +35,7 @@ def parse_space(
     if not (configspace or isinstance(parameters, Space | Mapping)):
         what = "several spaces in a list" if isinstance(parameters, list | tuple) else repr(parameters)
         raise TypeError(
-            f"param_distributions expected one dict name -> distribution or list, a fabolas.Space or a "
+            "expected param_distributions as one dict name -> distribution or list, a fabolas.Space or a "
             f"ConfigurationSpace, got {what}; put alternatives into one ConfigurationSpace with conditions"
         )
     fidelities = None if fidelity is None else {_fidelity_name(parameters): fidelity}
@@ -43,7 +43,7 @@ def parse_space(
         if parameters.fidelities:
             named = ", ".join(parameters.fidelities)
             raise ValueError(
-                f"param_distributions expected a Space of parameters only, got one with the fidelity {named}; "
+                f"expected a Space of parameters only as param_distributions, got one with the fidelity {named}; "
                 "leave fidelities out: the number of training rows is chosen by the search"
             )
         return Space(parameters, fidelities)

@@ -138,7 +138,7 @@ class SearchPolicy:
         """One trial if this fit has run none, however short the budget.
 
         A continued search runs its incumbent: on all rows if that was never done, else on the smallest size,
-        because the trial teaches nothing.
+        because the trial is not needed.
         """
         study, verify = run.study, self._verification is not None
         if len(study.trials) > self._n_before:

@@ -54,9 +54,7 @@ class FitSetup:
         splits = tuple((_rows(train), _rows(test)) for train, test in splits_of_cv)
         self.folds = Folds(splits, _labels(search.estimator, y))
         if not self.folds.max_size:
-            raise ValueError(
-                "cv expected to give folds with rows to train on, got none; check cv and the data"
-            )
+            raise ValueError("expected folds with rows to train on from cv, got none; check cv and the data")
         self.min_size = _min_size(search.min_size, self.folds)
         fidelity = None
         if self.min_size < self.folds.max_size:
@@ -87,7 +85,7 @@ class FitSetup:
         storage, given = self._search.storage, self._search.random_state
         if storage is not None and not isinstance(given, Integral | None):
             raise ValueError(
-                f"with a storage random_state expected a whole number or None, got {given!r}: it must be the same "
+                f"expected a whole number or None as random_state with a storage, got {given!r}: it must be the same "
                 "when the search is continued; choose a number"
             )
         # Without a time budget the same seed gives the same search: costs follow from the rows, not from seconds.

@@ -1,6 +1,6 @@
 """Translates scipy distributions to axes: uniform, loguniform (reciprocal) and randint.
 
-Other distributions are refused. They are priors, and the model learns where the good values are.
+Other distributions are refused: only the range and the scale of a distribution are used, and most have no finite range.
 """
 
 from typing import Any

@@ -24,7 +24,7 @@ class Fidelity(PicklesFieldsOnly):
         log: Whether u is linear in log s, as above, or in s.
         integer: Whether only whole numbers are allowed.
         reports: Whether an evaluation passes through all smaller values and reports its loss there (epochs, boosting
-            rounds, trees): ``trial.report(epochs=3, loss=0.21)``. At most one fidelity of a space does.
+            rounds, trees): ``trial.report(epochs=3, loss=0.21)``. At most one fidelity of a space may have reports.
         resume: Whether an evaluation can continue an earlier one from its checkpoint, so that only the difference
             costs time. Needs ``reports``.
     """
@@ -39,33 +39,33 @@ class Fidelity(PicklesFieldsOnly):
     def __post_init__(self) -> None:
         if self.resume and not self.reports:
             raise ValueError(
-                "Fidelity expected reports=True together with resume=True, because only a training that passes "
-                "through smaller values can be continued; give both"
+                "expected reports=True together with resume=True, got resume=True alone. Only a training that passes "
+                "through smaller values and reports can be continued; give both"
             )
         for name in ("low", "high"):
             number = finite_number(getattr(self, name), f"Fidelity's {name}")
             if self.integer and number != np.floor(number):
                 raise ValueError(
-                    f"Fidelity's {name} expected a whole number, got {number!r}; "
+                    f"expected a whole number for Fidelity's {name}, got {number!r}; "
                     "round it, or pass integer=False"
                 )
             object.__setattr__(self, name, int(number) if self.integer else number)
         if self.low <= 0:
             raise ValueError(
-                f"Fidelity expected low > 0, got low={self.low!r}; choose the smallest useful value"
+                f"expected low > 0 for a Fidelity, got low={self.low!r}; choose the smallest useful value"
             )
         if self.low == self.high:
             raise ValueError(
-                f"Fidelity expected low < high, got {self.low!r} for both; widen it, or use no fidelity"
+                f"expected low < high for a Fidelity, got {self.low!r} for both; widen it, or use no fidelity"
             )
         if self.low > self.high:
             raise ValueError(
-                f"Fidelity expected low < high, got low={self.low!r}, high={self.high!r}; swap them: "
+                f"expected low < high for a Fidelity, got low={self.low!r}, high={self.high!r}; swap them: "
                 "the upper end is the target"
             )
         if self.integer and self.high > 1e12:
             raise ValueError(
-                f"An integer Fidelity expected high <= 1e12, got {self.high!r}; "
+                f"expected high <= 1e12 for an integer Fidelity, got {self.high!r}; "
                 "pass integer=False, or count in larger units"
             )
 
@@ -118,14 +118,14 @@ def parse_fidelities(fidelities: object) -> dict[str, Fidelity]:
         return {}
     if not isinstance(fidelities, Mapping):
         raise TypeError(
-            "fidelities expected a mapping name -> (low, high) or fabolas.Fidelity, "
+            "expected fidelities as a mapping name -> (low, high) or fabolas.Fidelity, "
             f'got {type(fidelities).__name__}; write {{"size": (100, 50_000)}}'
         )
     return {checked_name(name, "fidelity"): _parse_fidelity(name, spec) for name, spec in fidelities.items()}
 
 
 def refuse_reports(fidelities: Mapping[str, Fidelity], who: str) -> None:
-    """Refuse fidelities with reports, for a way in that cannot pass reports on.
+    """Refuse fidelities with reports, for an interface that does not support reports.
 
     Raises:
         ValueError: If a fidelity is declared with ``reports=True``. The strategy would expect reports that never come.
@@ -133,7 +133,7 @@ def refuse_reports(fidelities: Mapping[str, Fidelity], who: str) -> None:
     for name, fidelity in fidelities.items():
         if fidelity.reports:
             raise ValueError(
-                f"{who} expected fidelities without reports, got {name!r} with reports=True, which only "
+                f"expected fidelities without reports for {who}, got {name!r} with reports=True, which only "
                 "fabolas.minimize and fabolas.Study can use; leave it out"
             )
 
@@ -143,7 +143,7 @@ def _parse_fidelity(name: str, spec: object) -> Fidelity:
         return spec
     if not isinstance(spec, tuple | list) or len(spec) != 2:
         raise TypeError(
-            f"fidelity {name!r} expected (low, high) or fabolas.Fidelity, got {spec!r}; "
+            f"fidelity {name!r}: expected (low, high) or fabolas.Fidelity, got {spec!r}; "
             "the upper end is the target"
         )
     low, high = spec

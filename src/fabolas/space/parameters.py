@@ -81,20 +81,20 @@ class Float(PicklesFieldsOnly):
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", finite_number(self.low, "Float's low"))
         object.__setattr__(self, "high", finite_number(self.high, "Float's high"))
-        check_order(self.low, self.high, "Float")
+        check_order(self.low, self.high, "a Float")
         if self.low == self.high:
             raise ValueError(
-                f"Float expected low < high, got {self.low!r} for both; write the number alone for a constant"
+                f"expected low < high for a Float, got {self.low!r} for both; write the number alone for a constant"
             )
         if not math.isfinite(self.high - self.low):
             raise ValueError(
-                f"Float expected a finite width, got low={self.low!r}, high={self.high!r}; narrow the range"
+                f"expected a finite width for a Float, got low={self.low!r}, high={self.high!r}; narrow the range"
             )
         if self.log:
-            check_log_range(self.low, "Float")
+            check_log_range(self.low, "a Float")
         if self._scale.bits == 0:
             raise ValueError(
-                f"Float expected ends that differ by more than rounding errors, got low={self.low!r}, "
+                f"expected a Float whose ends differ by more than rounding errors, got low={self.low!r}, "
                 f"high={self.high!r}; widen the range"
             )
         if self.default is not None:
@@ -170,12 +170,12 @@ class Integer(PicklesFieldsOnly):
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", whole_number(self.low, "Integer's low"))
         object.__setattr__(self, "high", whole_number(self.high, "Integer's high"))
-        check_order(self.low, self.high, "Integer")
+        check_order(self.low, self.high, "an Integer")
         if self.log:
-            check_log_range(self.low, "Integer")
+            check_log_range(self.low, "an Integer")
         if max(abs(self.low), abs(self.high)) > 10**12:
             raise ValueError(
-                f"Integer expected bounds within ±10^12, got low={self.low}, high={self.high}; "
+                f"expected an Integer with bounds within ±10^12, got low={self.low}, high={self.high}; "
                 "use a Float and round it"
             )
         if self.default is not None:
@@ -331,13 +331,13 @@ def _checked_choices(choices: Any, what: str) -> tuple[Any, ...]:
         choices = choices.tolist()
     if isinstance(choices, str) or not isinstance(choices, Sequence):
         raise TypeError(
-            f"{what} expected a list or tuple of choices, got {readable(choices)} of type "
+            f"expected a list or tuple of choices for {what}, got {readable(choices)} of type "
             f"{type(choices).__name__}; write the values in square brackets"
         )
     values = tuple(_python_value(choice) for choice in choices)
     if not values:
-        raise ValueError(f"{what} expected at least one choice, got none; list the values")
+        raise ValueError(f"expected at least one choice for {what}, got none; list the values")
     for i, choice in enumerate(values):
         if any(_same(choice, other) for other in values[:i]):
-            raise ValueError(f"{what} expected different choices, got {label(choice)} twice; remove one")
+            raise ValueError(f"expected different choices for {what}, got {label(choice)} twice; remove one")
     return values

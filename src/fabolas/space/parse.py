@@ -32,12 +32,12 @@ def parse_parameters(parameters: object) -> ParsedSpace:
         return parameters
     if not isinstance(parameters, Mapping):
         raise TypeError(
-            "a space expected a mapping name -> range or a ConfigSpace.ConfigurationSpace, got "
+            "expected a space as a mapping name -> range or a ConfigSpace.ConfigurationSpace, got "
             f'{type(parameters).__name__}; write {{"C": fabolas.Float(1e-5, 1e5, log=True)}}'
         )
     if not parameters:
         raise ValueError(
-            "a space expected at least one hyperparameter, got none; add the hyperparameters to tune"
+            "expected a space with at least one hyperparameter, got none; add the hyperparameters to tune"
         )
     if type(parameters).__module__.startswith("ConfigSpace"):
         from fabolas.space.configspace import parse_configuration_space

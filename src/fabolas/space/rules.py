@@ -172,7 +172,7 @@ class Relation:
                     _numeric_values(axis, np.array([0.5]))
         except (TypeError, ValueError):
             raise TypeError(
-                f"the forbidden relation '{self.text}' expected values that can be compared, "
+                f"expected values that can be compared in the forbidden relation '{self.text}', "
                 f"got {left!r} and {right!r}; use numbers on both sides"
             ) from None
 

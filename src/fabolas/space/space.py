@@ -57,9 +57,8 @@ class Space:
     _axes: dict[str, Axis]
     _conditions: dict[str, Rule]  # name of a conditional hyperparameter -> when it is active
     _forbidden: tuple[Rule, ...]
-    _optional: frozenset[str] = (
-        frozenset()
-    )  # names that a configuration may lack although no condition is known
+    # Of a loaded space: names that may be missing in a configuration.
+    _optional: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Space:
         self.names = tuple(name for name, axis in self._axes.items() if not isinstance(axis, Constant))
         if not self.names:
             raise ValueError(
-                "a space expected at least one hyperparameter to tune, got only constants; "
+                "expected a space with at least one hyperparameter to tune, got only constants; "
                 "give one of them a range or several choices"
             )
         self.dim, self.n_fidelities = len(self.names), len(self.fidelities)

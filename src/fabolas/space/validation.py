@@ -14,14 +14,14 @@ def finite_number(value: Any, what: str) -> float:
     """Return a finite real number as a float; raise an error about ``what`` for anything else, also for a bool."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(
-            f"{what} expected a number, got {readable(value)} of type {type(value).__name__}; pass a number"
+            f"expected a number for {what}, got {readable(value)} of type {type(value).__name__}; pass a number"
         )
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{what} expected a finite number, got {value!r}; choose a finite value")
+        raise ValueError(f"expected a finite number for {what}, got {value!r}; choose a finite value")
     return number
 
 
@@ -29,21 +29,21 @@ def whole_number(value: Any, what: str) -> int:
     """Return a whole number (3.0 is one) as an int; raise an error about ``what`` for anything else."""
     number = finite_number(value, what)
     if number != math.floor(number):
-        raise ValueError(f"{what} expected a whole number, got {value!r}; round it or use a float range")
+        raise ValueError(f"expected a whole number for {what}, got {value!r}; round it or use a float range")
     return int(value)
 
 
 def checked_name(name: object, what: str) -> str:
     """Return the name of a hyperparameter or fidelity, which must be a non-empty string."""
     if not isinstance(name, str) or not name:
-        raise TypeError(f"the name of a {what} expected a non-empty string, got {name!r}; rename it")
+        raise TypeError(f"expected a non-empty string as the name of a {what}, got {name!r}; rename it")
     return name
 
 
 def check_order(low: float, high: float, what: str) -> None:
     """Raise ValueError if ``low`` is above ``high``."""
     if low > high:
-        raise ValueError(f"{what} expected low < high, got low={low!r}, high={high!r}; swap them")
+        raise ValueError(f"expected low < high for {what}, got low={low!r}, high={high!r}; swap them")
 
 
 def check_in_range(value: float, low: float, high: float) -> None:
@@ -58,12 +58,12 @@ def check_log_range(low: float, what: str) -> None:
     """Raise ValueError if a range that starts at ``low`` cannot have a logarithmic scale."""
     if low <= 0:
         raise ValueError(
-            f"{what} on a log scale expected low > 0, got low={low!r}; "
+            f"expected low > 0 for {what} on a log scale, got low={low!r}; "
             f"choose a small positive low, or log=False"
         )
     if low < _SMALLEST_NORMAL:
         raise ValueError(
-            f"{what} on a log scale expected low >= {_SMALLEST_NORMAL}, got low={low!r}; choose a larger low"
+            f"expected low >= {_SMALLEST_NORMAL} for {what} on a log scale, got low={low!r}; choose a larger low"
         )
 
 

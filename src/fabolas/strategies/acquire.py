@@ -1,4 +1,4 @@
-"""The acquisition: from a fitted surrogate to the next evaluation. Arrays only: no history, no clock.
+"""The acquisition: from a fitted surrogate to the next evaluation. It sees points, no history and no clock.
 
 pool = configuration_pool(context, rng)                  configurations that may be the best
 candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
@@ -29,7 +29,7 @@ from fabolas.surrogate import Surrogate
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
-BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
+BATCH_SIZE = 6  # additional points that a quick decision keeps for the next suggestions
 N_BEST = 10  # configurations of lowest mean that are compared for each hyperparameter sample
 CLIMB_ITERATIONS = 2  # L-BFGS iterations per dimension
 
@@ -64,7 +64,7 @@ class AcquisitionConfig:
             )
 
     def divisor(self, costs: Array, overhead: float) -> Array:
-        """What worth is divided by, (m,), given predicted costs (m,) and the overhead."""
+        """The denominator of eq. 7, (m,): predicted costs (m,) plus overhead, which includes the cost offset; or 1."""
         if not self.divide_by_cost:
             return np.ones_like(costs)
         return costs + overhead
@@ -107,7 +107,7 @@ class AcquisitionContext:
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured: (r, d) the configurations complete or pending at the target, each once, in the same order.
         added_seconds: seconds added to every predicted cost.
-        max_cost: seconds that an evaluation may take; its cost limit counts. None for no limit.
+        max_cost: seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: the sizes of this decision.
         config: what an evaluation is worth, and how that is maximised.
         evaluated_keys: the points (D,) that are complete, failed or pending, see `point_key`.
@@ -198,8 +198,8 @@ class Candidate:
     Attributes:
         point: (D,).
         cost: predicted seconds.
-        max_worth: the largest worth of an allowed candidate by the criterion; 0 for expected improvement.
-        batch: further points, for suggestions that there is no time to decide.
+        max_worth: the largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
+        batch: more points for the next suggestions, used if there is no time for a new decision.
     """
 
     point: Array
@@ -208,7 +208,7 @@ class Candidate:
     batch: Batch
 
     def followed_by(self, other: Candidate) -> Candidate:
-        """This candidate, with another one and its batch as batch."""
+        """This candidate; `other` and the batch of `other` become its batch."""
         points = np.vstack([other.point, other.batch.points])
         return replace(self, batch=Batch(points, np.append(other.cost, other.batch.costs)))
 
@@ -321,7 +321,7 @@ def maximize_improvement(
         context: what is known.
         pool: (m, d) configurations to start from.
         rng: draws candidates.
-        must_fit: return None if the cost limit of no configuration fits. Otherwise the cheapest is allowed in any case.
+        must_fit: if no cost limit fits, whether to return None; otherwise the cheapest configuration is then allowed.
     """
     domain = context.domain
     if not must_fit:

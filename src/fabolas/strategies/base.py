@@ -20,8 +20,8 @@ class Proposal:
     Attributes:
         point: (d + f,) snapped to what the space can represent.
         origin: the step of the strategy that chose the point, such as "design", "information" or "target".
-        effort: effort level of the decision, from 0 (least) to 1 (full); 0 where nothing was decided.
-        predicted_cost: predicted seconds of the evaluation; None if nothing predicts it.
+        effort: effort level of the decision, from 0 (least) to 1 (full); 0 without a decision.
+        predicted_cost: predicted seconds of the evaluation; None if it was not predicted.
         continues: the trial whose training it continues from the checkpoint; None to start from scratch.
         stop_rule: when the training should stop early; None for never.
     """
@@ -91,7 +91,7 @@ class Strategy(Protocol):
         ...
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Continue from arrays that `state` returned; with none, as a new strategy."""
+        """Continue from the arrays that `state` returned; an empty dict means a new strategy."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Continuing a training from its checkpoint: which trainings can be continued, at what cost, with what reports.
 
 A point of the space is evaluated by continuing whenever there is a checkpoint of its configuration with a smaller
-value of the fidelity: nobody pays for the beginning of a training twice. So there is no separate decision to continue:
+value of the fidelity: the beginning of a training is never repeated. So there is no separate decision to continue:
 points that continue a training are candidates like all others, only cheaper.
 """
 
@@ -37,7 +37,7 @@ class Continuations:
     """The trainings that can be continued.
 
     Attributes:
-        column: of the fidelity that they pass through.
+        column: the column of the fidelity that they pass through.
         ends: (c, D) where each of them has ended.
         trials: (c,) id of the last trial of each.
         trainings: (c,) number of each: the id of its first trial.
@@ -146,7 +146,7 @@ class ContinuingSurrogate(Surrogate):
         return self._without_paid(points, super().cost_limit(points))
 
     def costs_at_most(self, points: Array, seconds: float | Array) -> BoolArray:
-        """(m,) Whether these limits are at most so many seconds."""
+        """(m,) Whether `cost_limit` of the points (m, D) is at most `seconds`."""
         matched = self.continuations.match(points)
         known = np.flatnonzero(matched >= 0)
         whole = np.broadcast_to(

@@ -1,10 +1,10 @@
 """Curves as data of the models: thinned reports, each with the number of its training.
 
 A trial that continues another one belongs to the same training: it shares its noise, and its points have the cost of
-both together. Points are thinned on the scale of u, because a curve is smooth there and the cost of a model is cubic in
-its points. Each trial keeps its end. Further points are added in rounds, the best trials first: the middle of each
-curve, its beginning, its quarters. The number of further points grows slower than that of trials: with many trainings
-the shape of curves is known.
+both together. Points are thinned on the scale of u, because a curve is smooth there and the computing time of a model
+is cubic in its points. Each trial keeps its end. More points are added in rounds, the best trials first: the middle of
+each curve, its beginning, its quarters. Their number grows slower than that of trials: with many trainings the shape of
+curves is known.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ class CurveReader:
         self._column = column
         self._read: dict[tuple[int, int], list[int]] = {}  # (trial, number of reports) -> reports to read
 
-    def data(self, history: History, trials: IntArray, ended: BoolArray, limit: int) -> Data:
+    def data(self, history: History, trials: IntArray, with_end: BoolArray, limit: int) -> Data:
         """The ends of these trials and points of their curves, as the models see them.
 
         Args:
             history: all trials.
             trials: (m,) indices of the trials to read, ascending.
-            ended: (n,) which trials of the history have an end that counts: complete or failed ones.
+            with_end: (n,) which trials of the history have a row for their end: its loss, or that they failed.
             limit: number of points, at most, unless there are more ends.
         """
         parts = training_parts(history)
-        ends = [int(i) for i in trials if ended[i]]
+        ends = [int(i) for i in trials if with_end[i]]
         n_further = min(max(MIN_CURVE_POINTS, int(CURVE_POINTS_PER_TRIAL * len(trials))), limit - len(ends))
         further = self._further_points(history, trials, max(n_further, 0))
         rows = [_end_row(history, i, parts[history.trials[i].id]) for i in ends]
@@ -123,7 +123,7 @@ def reports_to_read(trial: Trial, column: int) -> list[int]:
     if not reports:
         return []
     u = np.array([report.point[column] for report in reports])
-    # A trial without an end needs its last report before the others.
+    # A failed or abandoned trial has no final loss, so its last report comes first.
     positions = POSITIONS if trial.status == "complete" else (1.0, *POSITIONS)
     wanted = u[0] + np.array(positions) * (u[-1] - u[0])
     nearest = np.argmin(np.abs(u[None] - wanted[:, None]), axis=1)

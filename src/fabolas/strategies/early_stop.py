@@ -1,16 +1,16 @@
 """When a training should stop early: limits for its reports, computed when it is suggested.
 
-Let a training be on its way to the point p. At a report y at a smaller value it should stop if the rest teaches less
-per second than the best alternative does now:
+Let a training be on its way to the point p. At a report y at a smaller value it should stop if the rest of the training
+gives less information per second than the best other evaluation does now:
 
     information about p_min in the end, given y           best information of another evaluation
     --------------------------------------------    <    --------------------------------------
              cost of the rest                                  its cost and overhead
 
-The left side depends on y: a training that looks bad cannot be the best, so that its end says little about p_min. We
-compute it on a grid of outcomes y that are worse than expected. The limit is the lowest y at which, and above which,
-the training should stop. The limits travel with the job, so that stopping needs no message to a worker and works
-wherever trials run.
+The left side depends on y: a training that looks bad is unlikely to be the best, so its end gives little information
+about p_min. We compute it on a grid of outcomes y that are worse than expected. The limit is the smallest y of the grid
+such that the training should stop for this y and for all larger ones. The limits travel with the job, so that stopping
+needs no message to a worker and works wherever trials run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def early_stop_rule(
     end = in_training(point[None], training)
     limits = []
     for stop in stops:
-        # What the best alternative teaches in the time that the rest takes.
+        # Nats that the best other evaluation gives in the time that the rest of this training takes.
         alternative = best * _seconds_left(context.surrogate, stop, point)
         limit = _limit(representers, samples, in_training(stop[None], training), end, alternative)
         limits.append(
@@ -100,7 +100,7 @@ def _where_to_stop(space: Space, continuations: Continuations, point: Array) -> 
 def _limit(
     representers: Representers, samples: PosteriorSamples, stop: Array, end: Array, alternative: float
 ) -> float:
-    """The standardised loss at the stop (1, D + 1) above which the end teaches less than the alternative, in nats."""
+    """The standardised loss at the stop (1, D + 1) above which the end gives fewer nats than `alternative`."""
     loss = representers.posterior
     at = loss.project(stop)
     mean, variance = loss.mean(at)[:, 0], (loss.variance(at) + loss.noise(stop))[:, 0]  # (K,)

@@ -20,8 +20,8 @@ class Effort:
     """The sizes of one decision."""
 
     level: float
-    mcmc_steps: int  # where the hyperparameters are fitted again
-    refit_interval: int  # trials between two such fits
+    mcmc_steps: int  # of a refit of the hyperparameters
+    refit_interval: int  # trials between two refits
     K: int  # hyperparameter samples
     n_representers: int
     n_samples: int  # joint samples of the representers, for entropy
@@ -62,16 +62,16 @@ class Effort:
 
 
 def reference_seconds(level: Array | float, n: Array | float) -> Array:
-    """Seconds of a suggestion at this level with n trials on the reference machine; others differ by a factor."""
+    """Seconds of a suggestion at this level with n trials, measured on one machine; others differ by a factor."""
     least = 0.006 * (1.0 + (np.asarray(n) / 150.0) ** 2)
     full = 0.15 * (1.0 + (np.asarray(n) / 200.0) ** 1.8)
     return np.asarray(least * (full / least) ** level)
 
 
 def overspent(overheads: Array, allowances: Array) -> float:
-    """Seconds of overhead beyond the allowances (m,), as far as later suggestions have not compensated them.
+    """Seconds of overhead beyond the allowances (m,) that later suggestions have not saved again.
 
-    An allowance that was not used is not saved for later. So this is the largest of the sums of
+    An allowance that was not used is not kept for later. So this is the largest of the sums of
     (overhead - allowance) over the last 0, 1, ..., m suggestions.
     """
     backwards = np.cumsum((overheads - allowances)[::-1])
@@ -89,8 +89,8 @@ def affordable_level(
 ) -> float | None:
     """The effort level that keeps overhead to its share of the time, from the recorded trials alone.
 
-    Too much overhead is compensated by later suggestions. Too little is not: one long trial does not pay for the
-    overhead of a hundred short ones.
+    Overhead above the share is saved again by later suggestions. Overhead below the share is not kept for later: one
+    long trial does not allow slow decisions before a hundred short ones.
 
     Args:
         overheads: (m,) recorded overhead of past suggestions, in seconds.
@@ -102,7 +102,7 @@ def affordable_level(
         decided: (m,) which suggestions needed a decision; only they tell how fast the machine is. None for all.
 
     Returns:
-        From 0 (least) to 1 (full); None where even the least effort takes more than the share allows.
+        From 0 (least) to 1 (full); None if even the least effort takes more than the share allows.
     """
     ratio = overhead_share / (1.0 - overhead_share)
     allowance = ratio * next_cost - overspent(overheads, ratio * costs)

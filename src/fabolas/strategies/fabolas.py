@@ -1,7 +1,8 @@
 """FABOLAS: the most information about the best configuration on all the data, per second (Klein et al. 2017).
 
-This file is the algorithm. It departs from the paper where measurements say so (docs/method/index.md); `fabolas2017.py`
-is the algorithm as published.
+This file has the order of decisions. Fitting is in `model_based.py` and `fitting.py`, maximising in `acquire.py`.
+The method departs from the paper where measurements say so (docs/method/index.md); `fabolas2017.py` is the algorithm as
+published.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from fabolas.strategies.model_based import ModelBased, evaluated_keys, full_doma
 from fabolas.strategies.options import changed_options, check_number, check_whole_number
 from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 
-# With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
-# some of them waiting.
+# With several workers, deciding takes at most this share of one thread's time. Otherwise workers would often wait for a
+# decision.
 MAX_BUSY_SHARE = 0.5
-# With at most this many evaluations left in the budget, the overhead share no longer decides: the last evaluations
-# should be the best ones. The batch is then used only if a decision takes longer than the evaluation.
+# If at most this many evaluations still fit into the budget, each gets its own decision, whatever the overhead share.
+# The batch is then used only if a decision takes longer than the evaluation.
 N_LAST_EVALUATIONS = 20.0
 
 _NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
@@ -43,7 +44,7 @@ _TARGET_ORIGINS = (
     "improvement",
     ENQUEUED,
     VERIFICATION,
-)  # origins that aim at the value of the optimum
+)  # origins that count as target evaluations if the point is at the target
 
 
 class InformationPerCost(ModelBased):
@@ -157,7 +158,7 @@ class InformationPerCost(ModelBased):
 
         The right effort depends on the cost of the evaluation, which is known only after the decision. So a first
         decision takes the least effort. A second one replaces it if the predicted cost allows more than a quick
-        decision, or if the hyperparameters must be fitted again.
+        decision, or if MCMC must move the hyperparameters (`move`).
         """
         if self.effort is not None:
             effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, len(history))
@@ -222,15 +223,15 @@ class InformationPerCost(ModelBased):
         return spent >= (1 + n_pending) * cost * (1.0 - self.target_share) / self.target_share
 
     def _aims_at_target(self, suggestion: Suggestion) -> bool:
-        """Whether it is at the target for the sake of the value measured there."""
+        """Whether the suggestion counts as a target evaluation."""
         aims = suggestion.origin in _TARGET_ORIGINS
         return aims and bool(self.space.is_at_target(suggestion.point[None])[0])
 
     def _must_hurry(self, history: History, pending: tuple[Suggestion, ...], remaining: float | None) -> bool:
-        """Whether even the least effort takes too long for an evaluation like the next one of the batch."""
+        """Whether a new decision would take too long, compared with the cost of the next point of the batch."""
         next_cost = float(self._batch.costs[0])
         if remaining is not None and remaining <= N_LAST_EVALUATIONS * next_cost:
-            return self._seconds_to_decide(history) > next_cost  # or most of what is left would be overhead
+            return self._seconds_to_decide(history) > next_cost  # else most of the rest would be overhead
         return self._affordable_level(history, pending, next_cost) is None
 
     def _seconds_to_decide(self, history: History) -> float:
@@ -258,15 +259,15 @@ class Fabolas(InformationPerCost):
     Args:
         space: the search space. Without fidelities eq. 7 is entropy search per second.
         n_initial: number of configurations of the initial design; None for a number that suits the space.
-        target_share: share of the time for target evaluations. The next evaluation is at the target once its cost is
-            at most this share of the time since the last one plus its own cost. It takes the configuration with the
-            largest expected improvement on the best measured there. Whatever small subsets say, the search then keeps
-            up with one on all the data. 0 for never, 1 for always.
+        target_share: share of the time for target evaluations. One is due when its predicted cost is at most this share
+            of (the time since the last target evaluation + its predicted cost). It evaluates the configuration with the
+            largest expected improvement at the target. So a search that is misled by small subsets still spends this
+            share of its time as a search on all the data does. 0 for never, 1 for always.
         overhead_share: share of the time for overhead.
         effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
             `Effort` for experiments.
-        stop_early: for trainings that report on the way: whether `trial.should_stop()` returns True when the rest of
-            the training gives less information per second than the best other evaluation.
+        stop_early: whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
+            when the rest of the training gives less information per second than the best other evaluation.
         model: other parts of the GPs, for experiments.
         acquisition: another acquisition, for experiments.
     """

@@ -1,4 +1,4 @@
-"""FABOLAS as published (Klein et al., AISTATS 2017), assembled from the parts of `fabolas`, with nothing added.
+"""FABOLAS as published (Klein et al., AISTATS 2017), assembled from the parts of `fabolas`.
 
     section 3.1   phi_f(s) = (1, (1 - s)^2) for the loss, phi_c(s) = (1, s) for log-cost, on the relative size s
     section 3.2   eq. 7 as printed: expected divergence of p_min from uniform, per predicted cost plus overhead
@@ -6,9 +6,9 @@
     section 3.4   the priors; emcee; p_min by expectation propagation; DIRECT and CMA-ES
     Algorithm 1   the incumbent is the evaluated configuration with the lowest predicted loss at s = 1
 
-The paper does not state the sizes of its approximations; they are in `EFFORT`. Three things are ours, because the paper
-leaves them open: emcee starts from walkers near the mode; candidates are screened before DIRECT and CMA-ES; and the
-divergence from uniform is taken over the representers, without the correction for their density.
+The paper leaves some things open, and we chose: the sizes of the approximations (`EFFORT`); emcee starts from walkers
+near the mode; candidates are screened before DIRECT and CMA-ES; the divergence from uniform is taken over the
+representers, without the correction for their density; failed and pending trials count as in `fabolas`.
 """
 
 from __future__ import annotations

@@ -31,16 +31,16 @@ class SurrogateWithTrials:
 class SurrogateFitter:
     """The surrogate of one strategy.
 
-    A fit moves the walkers only when the effort says so; in between, the posterior is updated with the hyperparameter
-    samples that it has.
+    `fit` always updates the posterior with the history. Only if its argument `move` is true does MCMC also move the
+    walkers; otherwise the hyperparameter samples are chosen among the walkers as they are.
     """
 
     def __init__(self, prior: SurrogatePrior, curve_column: int | None = None) -> None:
         self.prior = prior
         self._curves = None if curve_column is None else CurveReader(curve_column)
         self._walkers: HyperparameterSets | None = None
-        self._samples: HyperparameterSets | None = None  # the walkers that are the samples of the last fit
-        self._n_fitted = 0  # trials that the last fit was given
+        self._samples: HyperparameterSets | None = None  # the K walkers that the last posterior uses
+        self._n_fitted = 0  # trials that the last posterior was given
         self._n_moved = 0  # trials when the walkers last moved
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
         self._asked: tuple[History, Surrogate] | None = None  # the last history with its posterior
@@ -55,14 +55,14 @@ class SurrogateFitter:
         return self._walkers is not None
 
     def is_due(self, history: History, effort: Effort) -> bool:
-        """Whether the hyperparameters should be fitted again."""
+        """Whether MCMC should move the walkers again."""
         return self._walkers is None or len(history) - self._n_moved >= effort.refit_interval
 
     def is_overdue(self, history: History) -> bool:
-        """Whether they must be fitted again even if there is no time for it.
+        """Whether MCMC must move the walkers again even if there is no time for it.
 
-        That is so if there are twice as many trials as at the last fit. It is also so if the scale of the losses has
-        doubled or halved, or the transform has changed: the hyperparameters then describe other losses.
+        That is so if there are twice as many trials as when they last moved. It is also so if the scale of the losses
+        has doubled or halved, or the transform has changed: the hyperparameters then describe other losses.
         """
         before = self._fitted_transform(history)
         if before is None or len(history) >= 2 * self._n_moved:
@@ -93,8 +93,8 @@ class SurrogateFitter:
     def posterior_and_trials(self, history: History) -> SurrogateWithTrials:
         """The same, and which trials its data are.
 
-        The data are in one part if the posterior was built from all of them, and in two if it was built from the trials
-        of the last fit and then conditioned on the later ones.
+        `_posterior` either builds the posterior from all data (one part), or takes that of the last fit and conditions
+        it on later trials (two parts). The rows have the order of the parts, so it matters which it was.
         """
         surrogate = self._posterior(history)
         parts = [self._rows(history, which) for which in (slice(self._n_fitted), slice(self._n_fitted, None))]
@@ -121,7 +121,7 @@ class SurrogateFitter:
     def _new_posterior(self, history: History) -> Surrogate:
         if (
             self._samples is None
-        ):  # during the initial design: walkers that never moved, the better of two prior draws each
+        ):  # during the initial design: draws from the prior (the better of two each), not moved by MCMC
             K = Effort.at(0.0, len(history)).K
             rng = np.random.default_rng(len(history))
             return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0]
@@ -134,7 +134,7 @@ class SurrogateFitter:
         new = self._data(history, slice(self._n_fitted, None))
         if not len(new.points):
             return self._surrogate
-        if new.lowest < seen.lowest:  # the fitted transform does not reach so low
+        if new.lowest < seen.lowest:  # the floor of the fitted transform would raise the new lowest loss
             return surrogate.build(
                 self.prior, self._data(history), self._samples, self._fitted_transform(history)
             )
@@ -160,7 +160,7 @@ class SurrogateFitter:
         return data, trials
 
     def _chosen(self, history: History, asked: IntArray) -> IntArray:
-        """The trials that the models see: abandoned ones say nothing; of very many, the informative ones."""
+        """The trials that the models see: at most `max_trials`, none of them abandoned or contradicted."""
         kept = np.zeros(len(history), dtype=np.bool_)
         kept[asked] = True
         kept &= ~history.abandoned & ~_contradicted(history)

@@ -26,21 +26,21 @@ from fabolas.trials import History, Suggestion
 
 
 def n_initial_at_target(d: int) -> int:
-    """The number of initial configurations where each is expensive: d + 1 give a slope in every direction."""
+    """The number of initial configurations if each is expensive: d + 1 give a slope in every direction."""
     return max(3, d + 1)
 
 
 class EntropySearch(InformationPerCost):
     """The configuration with the most information about the optimum, whatever it costs (Klein et al. 2017, eq. 3).
 
-    If nothing informs any more, it is the one with the largest expected improvement. Every trial is at the target, so
-    the models are over x alone.
+    If no evaluation gives information any more, the configuration with the largest expected improvement is taken. Every
+    trial is at the target, so the models are over x alone.
 
     Args:
         space: the search space; its fidelities are always at the target.
         n_initial: number of configurations of the initial design.
         overhead_share: share of the time for overhead.
-        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead.
+        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 
     name = "es"

@@ -44,7 +44,7 @@ class Hyperband:
 
     The smallest size is the target divided by the largest power of eta that stays within the fidelity's range. A rung
     waits for all trials of the rung below; while they are pending, the next bracket starts. Failed trials are never
-    promoted. The incumbent is the best observed at the target; the first one comes after one round of halving.
+    promoted. The incumbent is the best observed at the target; there is none before the first trial there.
 
     Args:
         space: the search space. Several fidelities are scaled together, each down to its lower end at most.

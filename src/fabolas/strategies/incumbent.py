@@ -18,11 +18,12 @@ SHORTLIST_SIZE = 24  # how many of the best predicted configurations are compare
 def recommend(
     space: Space, surrogate: Surrogate, history: History, *, verified_only: bool = False
 ) -> Incumbent | None:
-    """The incumbent of a history with at least one complete trial; None if it must be verified and none is.
+    """The incumbent of a history with at least one complete trial; None with `verified_only` if none was verified.
 
     Configurations measured at the target keep most of their measured value (see `predict_with_nugget`). One that
-    failed there is excluded, unless there is no other. The reported loss and standard deviation are those of the GP,
-    because the lowest of many measurements is too low by chance. `stated_loss.py` limits them to possible losses.
+    failed there is excluded, unless there is no other. So the choice uses the measured values. The stated loss and its
+    standard deviation are those of the GP, because the lowest of many measured values is too low by chance.
+    `stated_loss.py` limits them to possible losses.
     """
     complete = np.flatnonzero(history.complete)
     if (

@@ -15,8 +15,8 @@ MAX_COST = 0.2  # of the design, in full trainings, if cost grows linearly with 
 def n_initial_points(space: Space) -> int:
     """The number of configurations of the design.
 
-    It is the paper's ten, and more where there are more than four dimensions. It is fewer where the smallest sizes
-    already cost more than `MAX_COST`, but enough for a slope in most directions. Without fidelities it is d + 2.
+    Ten as in the paper, or 2 d + 2 if that is more. Fewer if this many trainings at the smallest size together cost
+    more than `MAX_COST`, but at least min(d + 2, 6). Without fidelities it is d + 2.
     """
     wanted = max(10, 2 * space.dim + 2)
     if not space.fidelities:

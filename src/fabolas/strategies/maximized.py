@@ -31,7 +31,7 @@ def check_direction(direction: str) -> Direction:
 
 
 def directed(strategy: Strategy, direction: Direction) -> Strategy:
-    """The strategy itself to minimise, or one that maximises by means of it."""
+    """The strategy itself to minimise, or a wrapper that maximises with it."""
     if direction == "minimize":
         return strategy
     if isinstance(strategy, SurrogateStrategy):

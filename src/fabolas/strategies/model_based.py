@@ -29,7 +29,7 @@ from fabolas.trials import History, Incumbent, Suggestion
 
 
 class ModelBased:
-    """A strategy without its decision: initial design, surrogate, incumbent, predictions and state.
+    """Base of the strategies with a surrogate: initial design, incumbent, predictions, state. Subclasses add `suggest`.
 
     Args:
         space: the search space.
@@ -98,7 +98,7 @@ class ModelBased:
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Continue from a saved state; hyperparameters of other models (another version) are not used."""
+        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
         self._design = state.get("design")
         self._batch = Batch.empty(self.space.dim + self.space.n_fidelities)
         if self._fitter.restore(state):
@@ -127,7 +127,7 @@ class ModelBased:
         return None if any_complete else np.asarray(self._draw_design(1, rng)[0])
 
     def _seen_by_models(self, history: History) -> History:
-        """The history, with costs and overheads as the model specification wants them."""
+        """The history; with `cost_from_fidelity`, costs are relative sizes and overheads are 0."""
         if not (self.model.cost_from_fidelity and len(history)):
             return history
         return history.with_costs(np.exp(self.space.log_fractions(history.points).sum(axis=1)))
@@ -171,7 +171,7 @@ class ModelBased:
         return following_curves(context, self.space, Continuations.of(self.space, history, pending))
 
     def _added_seconds(self, history: History) -> float:
-        """Seconds added to every predicted cost: the overhead of eq. 7 and the cost offset, both or neither.
+        """Seconds added to every predicted cost: overhead (eq. 7) plus cost offset; 0 without `count_overhead`.
 
         Abandoned trials do not count: their cost may be the time that a machine was asleep.
         """
@@ -214,7 +214,10 @@ def full_domain(space: Space) -> Domain:
 
 
 def _draw_fidelities(f: int, n: int, rng: np.random.Generator) -> Array:
-    """(n, f) Uniform in [0, 1] with one chance in seven for each end: each fidelity alone, and all together."""
+    """(n, f) Each fidelity is 0 or 1 with probability 1/7 each, else uniform.
+
+    If there are several, all are set to 0, or all to 1, with the same probabilities.
+    """
     u = np.clip(1.4 * rng.random((n, f)) - 0.2, 0.0, 1.0)
     if f > 1:
         together = 1.4 * rng.random(n) - 0.2

@@ -21,7 +21,8 @@ from fabolas.strategies.model_based import full_domain
 from fabolas.strategies.options import changed_options
 
 # Prior of L[t, 0]: an auxiliary task's function is L[t, 0] times the target's plus its own part. At 1 it is the
-# target's function plus a difference, as expected of a subset of the same data. Two deviations reach down to zero.
+# target's function plus a difference, as expected of a subset of the same data. Zero, no correlation, is two
+# standard deviations away.
 TARGET_CORRELATION_PRIOR = Normal(1.0, 0.5)
 
 
@@ -34,8 +35,8 @@ class Mtbo(InformationPerCost):
     cost offset, and there are no regular target evaluations.
 
     The initial design is the same Sobol configurations on every auxiliary task, smallest first. None is at the
-    target, where an arbitrary configuration may cost many times a good one: the acquisition decides what to learn
-    there, and it knows the costs.
+    target, where an arbitrary configuration may cost many times a good one: the acquisition decides what to evaluate
+    there, by the predicted costs.
 
     Args:
         space: the search space; without fidelities the target is the only task.
@@ -43,7 +44,7 @@ class Mtbo(InformationPerCost):
             at that fraction, and none below its smallest value.
         n_initial: number of configurations of the initial design on each auxiliary task.
         overhead_share: share of the time for overhead.
-        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead.
+        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 
     name = "mtbo"

@@ -12,9 +12,9 @@ _TRIES_PER_DISTANCE = 8
 def separate_from_pending(space: Space, point: Array, pending: Array, rng: np.random.Generator) -> Array:
     """The point, or a point next to it if it coincides with a pending evaluation.
 
-    The models know that nothing is left to learn where an evaluation is pending. Late in a search there may be
-    nothing to learn elsewhere either. Only the configuration is moved, further and further until that helps. In a
-    small discrete space it may not help; then the point stays.
+    To the models, a pending evaluation leaves little information at its point. Late in a search there may be little
+    elsewhere too, so the same point can be chosen again. Only the configuration is moved, by larger and larger steps
+    until it is far enough. In a small discrete space there may be no such configuration; then the point stays.
 
     The distance is that of whole points: the same configuration at two fidelities is two different evaluations.
 

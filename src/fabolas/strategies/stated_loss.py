@@ -1,16 +1,17 @@
-"""The loss at the target as the user sees it: a mean and a standard deviation that are possible and not too sure.
+"""The loss at the target as the user sees it: a mean within the possible range, and an honest standard deviation.
 
 The GPs model transformed and standardised losses. In the user's units, a wide posterior has moments that no error rate
-can have: a mean above 1, for example. And before the target was measured, all curves may still bend. Three rules
+can have: a mean above 1, for example. Before the target was measured, all curves may still bend. Three rules
 (docs/decisions/stated-loss.md):
 
 - A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
   distribution.
-- The measured losses are standardised, so their variance is one. If the GP predicts with a larger variance, it says
-  less than the measured losses do. For the answer it is then replaced by `prior_moments`, which say only in which range
-  the loss is; for other points the mean stays and the standard deviation is at least as large.
-- To the variance of the GP is added what curves may do near the target (discrepancy) and what a configuration has of
-  its own (nugget), see `Surrogate.unmodelled_variance`.
+- The measured losses are standardised, so their variance is one. If the GP predicts with a larger variance, it is less
+  certain than the spread of the measured losses. For the answer, its moments are then replaced by `prior_moments`,
+  which use only the range of the losses. For other points the mean is kept, and the standard deviation is at least
+  that of `prior_moments`.
+- Two variances are added to that of the GP: the discrepancy (curves may bend near the target) and the nugget (what
+  belongs to one configuration), see `Surrogate.unmodelled_variance`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def stated_loss(
         surrogate: the fitted models.
         point: (1, D) at the target.
         losses: (n,) all measured losses.
-        verified: whether the loss was measured at the point; then it is known.
+        verified: whether the loss was measured at the point; then `prior_moments` are never used.
     """
     if verified and len(losses) > 1 and losses.min() == losses.max():  # nothing to model: all trials agree
         return float(losses[0]), 0.0, False
@@ -103,7 +104,7 @@ def truncated_moments(
 
 
 def prior_moments(losses: Array) -> tuple[float, float]:
-    """Mean and standard deviation of a loss of which only the measured losses (n,) are known.
+    """Mean and standard deviation of a loss about which only the range of the measured losses (n,) is known.
 
     The distribution is uniform from the lowest possible loss to the upper quartile of the measured ones, because a
     recommended configuration is not among the worst. If there is no lowest possible loss, the range goes as far below

@@ -1,6 +1,7 @@
 """The ledger of a study: what was suggested, what has ended, and how much overhead it took.
 
-Every change is written to the storage before it counts here. So a step that cannot be written has not happened.
+Every suggestion and every trial is written to the storage before it counts here. So a step that cannot be written has
+not happened. Reports and early outcomes of workers are the exception, see ``save_event``.
 """
 
 import time
@@ -18,7 +19,7 @@ from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage import Identity, Storage
 from fabolas.study.open_suggestions import OpenSuggestion, OpenSuggestions, with_new_id
-from fabolas.study.opening import unfinished
+from fabolas.study.opening import end_unfinished
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 
@@ -55,15 +56,17 @@ class Ledger:
             self.history = History(record.trials)
             self.trajectory = record.trajectory
             until = self.trajectory[-1][0] if self.trajectory else -1.0
-            # How many trials the last incumbent of the trajectory rests on.
+            # Number of trials when the last incumbent of the trajectory was computed.
             self._n_noted = sum(trial.elapsed <= until for trial in self.history.trials)
             self.next_id = len(record.suggestions)
-            for trial in unfinished(record, time.time()):
+            for trial in end_unfinished(record, time.time()):
                 self._append(trial)
             ended = {trial.id for trial in self.history.trials}
             for suggestion in record.open_suggestions:
                 if suggestion.id not in ended:
-                    self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, permanent=True))
+                    self.open_suggestions.add(
+                        OpenSuggestion(suggestion, waiting=True, kept_if_cancelled=True)
+                    )
         except BaseException:
             storage.close()
             raise
@@ -126,7 +129,7 @@ class Ledger:
             self._storage.add_suggestion(suggestion, state, None)
         self._unrecorded -= before
         self.next_id += 1
-        self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, permanent=True))
+        self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, kept_if_cancelled=True))
 
     def add_from_elsewhere(self, trial: Trial, state: dict[str, Array]) -> Trial:
         """Record a trial that was measured elsewhere: its suggestion is new, and it takes no time."""
@@ -146,7 +149,7 @@ class Ledger:
         entry.waiting, entry.undo = False, None
 
     def cancel(self, entry: OpenSuggestion) -> dict[str, Array] | None:
-        """Take back the last suggestion; a permanent one waits for the next ``ask`` instead.
+        """Take back the last suggestion; one with ``kept_if_cancelled`` waits for the next ``ask`` instead.
 
         Returns:
             The strategy's state before the suggestion; None if the suggestion waits.
@@ -156,8 +159,8 @@ class Ledger:
         """
         suggestion = entry.suggestion
         if entry.undo is not None and self.open_suggestions.only_waiting_after(suggestion.id):
-            entry.permanent = True  # later ids are taken, so it cannot be removed
-        if entry.permanent and entry.started is None:
+            entry.kept_if_cancelled = True  # later ids are taken, so it cannot be removed
+        if entry.kept_if_cancelled and entry.started is None:
             entry.waiting = True
             return None
         if entry.undo is None or suggestion.id != self.next_id - 1:
@@ -208,7 +211,10 @@ class Ledger:
         return replace(trial, elapsed=elapsed, started=started, ended=ended)
 
     def save_event(self, event: News, elapsed: float | None) -> None:
-        """Keep what a worker reports before it is recorded; may be called from any thread."""
+        """Keep what a worker reports before it is recorded; may be called from any thread.
+
+        A report or an early outcome that cannot be written still counts here; ``add_trial`` writes it again.
+        """
         entry = self.open_suggestions.get(event.id)
         if entry is None or (isinstance(event, Ended) and event.status == "abandoned"):
             return
@@ -304,7 +310,7 @@ def report_of(space: Space, suggestion: Suggestion, value: float, loss: float, c
         )
     wanted = suggestion.fidelity[name]
     if value > wanted:
-        raise ValueError(f"a report expected {name} of at most {wanted}, which was suggested, got {value}")
+        raise ValueError(f"expected a report with {name} of at most {wanted}, as suggested, got {value}")
     if value < space.fidelities[name].low:
         return None
     point = np.array(suggestion.point)

@@ -18,13 +18,15 @@ _READMITTED = "readmitted:"
 
 @dataclass
 class OpenSuggestion:
-    """A suggestion that has not ended. It waits, is handed out, is started, and its outcome is reported.
+    """A suggestion that has not ended. Its states, in order: waiting, handed out, started, outcome reported.
+
+    A suggestion that is not enqueued starts with the state "handed out".
 
     Attributes:
         suggestion: The suggestion.
         waiting: Whether it waits to be handed out by the next ``ask``.
-        permanent: Whether it waits again if it is cancelled, instead of being removed: it was enqueued, handed out
-            before the study was last opened, or enqueued suggestions follow it.
+        kept_if_cancelled: Whether it waits again if it is cancelled, instead of being removed. That is so if it was
+            enqueued, is older than the last opening of the study, or is followed by enqueued suggestions.
         undo: The strategy's state before the suggestion; None if it cannot be cancelled.
         started: When its evaluation started, by the study's clock; None if it has not.
         started_at: The same in seconds since the epoch.
@@ -34,7 +36,7 @@ class OpenSuggestion:
 
     suggestion: Suggestion
     waiting: bool = False
-    permanent: bool = False
+    kept_if_cancelled: bool = False
     undo: dict[str, Array] | None = None
     started: float | None = None
     started_at: float | None = None

@@ -12,8 +12,8 @@ from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, merge
 from fabolas.trials import History, Suggestion, Trial
 
 
-def unfinished(record: Record, now: float) -> list[Trial]:
-    """Trials that were running when the study was closed or its process died, in the order in which they end now.
+def end_unfinished(record: Record, now: float) -> list[Trial]:
+    """The trials that were running when the study was closed or its process died, in the order in which they end now.
 
     An outcome that a worker had reported is kept. The other trials are abandoned, with an estimated cost.
     Suggestions that were not started are not among them.

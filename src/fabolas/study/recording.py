@@ -1,4 +1,4 @@
-"""The half of a study that records outcomes: start, tell, fail, abandon, add."""
+"""The part of a study that records outcomes: start, tell, fail, abandon, add."""
 
 import traceback
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NO_REASON = "no reason given"
 
 
 class RecordingStudy(StudyView):
-    """A study that can be told outcomes. ``Study`` adds what is asked.
+    """Records outcomes. ``Study`` derives from it and adds ``ask``, ``enqueue`` and ``cancel``.
 
     Args:
         space: The search space.
@@ -159,11 +159,13 @@ class RecordingStudy(StudyView):
         name = self.space.curve_name
         if name is None or list(fidelity) != [name]:
             wanted = "one that is declared with reports=True" if name is None else repr(name)
-            raise ValueError(f"a report expected the fidelity {wanted}, got {', '.join(fidelity) or 'none'}")
+            raise ValueError(
+                f"expected a report with the fidelity {wanted}, got {', '.join(fidelity) or 'none'}"
+            )
         value = fidelity[name]
         if entry.reports and value <= entry.reports[-1].fidelity[name]:
             raise ValueError(
-                f"reports expected increasing {name}, got {value} after {entry.reports[-1].fidelity[name]}"
+                f"expected reports with increasing {name}, got {value} after {entry.reports[-1].fidelity[name]}"
             )
         self._ledger.add_report(entry, value, loss, entry.cost(cost, now))
         rule = entry.suggestion.stop_rule
@@ -220,7 +222,8 @@ class RecordingStudy(StudyView):
             suggestion: What ``ask`` returned, or its id.
             reason: Why, as text.
             cost: Seconds until it was abandoned, 0 if that is unknown; None takes the time since it was started.
-            elapsed: As in ``tell_outcome``.
+            elapsed: Seconds that the study has used by the clock, if trials run at the same time; None if they
+                run one after another.
 
         Raises:
             ValueError: If the suggestion is unknown or has ended.
@@ -267,14 +270,14 @@ class RecordingStudy(StudyView):
         point = self.space.encode(config, fidelity)
         kept, where = self.space.decode(point)
         suggestion = Suggestion(self._ledger.next_id, kept, where, point, ADDED, effort=0.0)
-        error = "failed where it was measured" if loss is None else None
+        error = "added as a failed evaluation" if loss is None else None
         trial = Trial(
             suggestion, "failed" if loss is None else "complete", loss, as_cost(cost), as_info(info), error
         )
         return self._ledger.add_from_elsewhere(trial, self.strategy.state())
 
     def tell_outcome(self, ended: Ended, elapsed: float | None = None) -> Trial:
-        """Record what a worker has reported: ``tell``, ``fail`` or ``abandon``, whichever it says.
+        """Record the outcome that a worker returned, complete, failed or abandoned.
 
         Args:
             ended: The worker's report.

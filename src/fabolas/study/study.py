@@ -1,4 +1,4 @@
-"""The study: what is asked of it. What it is told is in ``recording.py``, what can be read in ``view.py``."""
+"""``Study``: ask, enqueue, propose, cancel. ``recording.py`` has tell and fail, ``view.py`` what can be read."""
 
 import secrets
 import time
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A proposal that is neither accepted nor discarded.
+    """A proposal that was not accepted or discarded yet.
 
     Attributes:
         undo: The strategy's state before it.
@@ -93,7 +93,7 @@ class Study(RecordingStudy):
         super().__init__(space, made, ledger, clock)
         self._draft: _Draft | None = None
         self.stop_requested: str | None = None
-        # Ids of the trials whose checkpoint exists; None if none is known to be missing. The engine sets it.
+        # Ids of the trials whose checkpoint exists; None assumes that all exist. The engine sets it.
         self.checkpoints: frozenset[int] | None = None
         if ledger.strategy_state is not None:
             try:
@@ -178,8 +178,8 @@ class Study(RecordingStudy):
 
         Args:
             config: A configuration of the space.
-            fidelity: Fidelities by name. None for those that the strategy chooses: where it would evaluate next, so
-                at the beginning those of its initial design, cheap ones first.
+            fidelity: Fidelities by name. With None the strategy chooses them, as for its own next suggestion: at the
+                beginning the cheap ones of its initial design. The trial then has the origin of that suggestion.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity.
@@ -201,7 +201,7 @@ class Study(RecordingStudy):
         """What ``ask`` would suggest, for a caller that may want another point.
 
         ``accept`` makes a suggestion of the proposal, as it is or with another point. ``discard`` forgets it: the
-        strategy is then as before, and the overhead still counts. A further proposal discards this one.
+        strategy is then as before, and the overhead still counts. Another call of ``propose`` also discards it.
 
         Args:
             remaining: As in ``ask``.
@@ -231,8 +231,8 @@ class Study(RecordingStudy):
     def accept(self, proposal: Proposal, *, queued: bool = False) -> Suggestion:
         """Hand out a proposal as a suggestion.
 
-        Its configuration is moved a little if the same point is already pending. Another point than the proposed one
-        does not continue a training and does not stop early; its cost is not predicted.
+        Its configuration is moved a little if the same point is already pending. If the point differs from the proposed
+        one, the suggestion does not continue a training, does not stop early, and its cost is not predicted.
 
         Args:
             proposal: What ``propose`` returned, or the same with another point.
@@ -268,7 +268,7 @@ class Study(RecordingStudy):
     def _record_suggestion(
         self, proposal: Proposal, undo: dict[str, Array], *, queued: bool = False, waiting: bool = False
     ) -> Suggestion:
-        """Record a suggestion; if that fails, the strategy gets its state ``undo`` of before."""
+        """Record a suggestion; if that fails, the strategy is reset to the state ``undo``."""
         try:
             with self._ledger.timed_overhead():
                 config, fidelity = self.space.decode(proposal.point)
@@ -296,8 +296,8 @@ class Study(RecordingStudy):
     def cancel(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion before it is started, as if it had never been asked for.
 
-        A suggestion that was enqueued, is from before the study was reopened, or is followed only by enqueued ones, is
-        kept: the next ``ask`` returns it.
+        Some suggestions are kept, and the next ``ask`` returns them: those that were enqueued, that are older than the
+        last opening of the study, or that are followed only by enqueued ones.
 
         Raises:
             ValueError: If other suggestions were handed out after it, or if it was started or has ended.

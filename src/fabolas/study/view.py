@@ -96,7 +96,7 @@ class StudyView(ABC):
 
     @property
     def sign(self) -> float:
-        """1 to minimise, -1 to maximise: the better of two losses is lower after multiplication with it."""
+        """1 to minimise, -1 to maximise: ``sign * loss`` is always to be minimised."""
         return 1.0 if self.direction == "minimize" else -1.0
 
     @property
@@ -113,7 +113,7 @@ class StudyView(ABC):
     def trajectory(self) -> Trajectory:
         """(seconds, incumbent) pairs: the answers that were computed while the study ran, all runs included.
 
-        The seconds are ``trial.elapsed`` of the last trial that the answer rests on. If trials are very short, not
+        The seconds are ``trial.elapsed`` of the last trial that the answer is based on. If trials are very short, not
         each of them is followed by an answer. The last pair of a run that has ended is its answer. If that is not the
         incumbent (see ``verified_incumbent``), the last two pairs have the same seconds.
         """
