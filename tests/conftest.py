@@ -29,11 +29,23 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+_WAITED_FOR = {"executor", "chromium_session"}  # fixtures: clusters, and the browser
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in a browser are slow: already its start is."""
+    """Long tests come first, then the modules that wait for clusters and for the browser, then all others.
+
+    A worker takes tests from the end of another's list. So one worker has all these tests: it starts each cluster and
+    the browser once, and while it waits the others compute.
+    """
+    waiting = set()
     for item in items:
-        if "chromium_session" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.slow)
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "chromium_session" in fixtures:
+            item.add_marker(pytest.mark.slow)  # already its start is
+        if fixtures & _WAITED_FOR:
+            waiting.add(item.path)
+    items.sort(key=lambda item: (item.get_closest_marker("first") is None, item.path not in waiting))
 
 
 @pytest.fixture(autouse=True)

@@ -38,6 +38,7 @@ def run(*command: str, cwd: Path | None = None) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 def test_the_wheel_is_small_without_the_data_of_the_demo_and_passes_twine(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         sizes = {entry.filename: entry.compress_size for entry in archive.infolist()}
@@ -49,6 +50,7 @@ def test_the_wheel_is_small_without_the_data_of_the_demo_and_passes_twine(wheel:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 def test_the_wheel_installs_in_a_clean_environment_and_runs_the_demo(wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", str(environment))

@@ -122,6 +122,7 @@ def is_a_script(page: Path) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 @pytest.mark.parametrize("name", names([page for page in WITH_BLOCKS if is_a_script(page)]))
 def test_the_first_block_of_a_page_that_starts_processes_runs_as_a_file(name: str, tmp_path: Path) -> None:
     skip_if_lacking(ROOT / name)

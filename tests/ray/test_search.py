@@ -153,6 +153,7 @@ def test_a_search_without_metric_says_what_it_needs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.first
 def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> None:
     # In a process of its own: another test of this process may use Ray.
     environment = {
