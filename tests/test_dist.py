@@ -51,7 +51,10 @@ def test_the_wheel_is_small_without_the_data_of_the_demo_and_passes_twine(wheel:
 
 @pytest.mark.slow
 @pytest.mark.first
-def test_the_wheel_installs_in_a_clean_environment_and_runs_the_demo(wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_in_a_clean_environment_and_runs_the_demo(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # it would hide what is installed
     environment = tmp_path / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", str(environment))
     python = str(environment / "bin" / "python")
