@@ -3,7 +3,6 @@
 The default profile has the same examples in every run; HYPOTHESIS_PROFILE=thorough searches for new ones.
 """
 
-import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -17,8 +16,6 @@ from fabolas.strategies import fabolas2017
 
 if TYPE_CHECKING:
     from tests.helpers.browser import Browser
-
-gc.disable()  # until all tests are collected: it would take a third of that time, and finds nothing
 
 settings.register_profile(
     "default",
@@ -49,13 +46,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if fixtures & _WAITED_FOR:
             waiting.add(item.path)
     items.sort(key=lambda item: (item.get_closest_marker("first") is None, item.path not in waiting))
-
-
-def pytest_collection_finish() -> None:
-    """From now on garbage is collected, but what was imported is not looked at again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.fixture(autouse=True)
