@@ -42,7 +42,7 @@ from fabolas.transforms import FitTransform, log_transform
 
 # The part of the noise variance that belongs to the configuration: a second measurement would have the same error.
 # Training on all the data is mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is
-# mostly not chance.
+# mostly not chance. Repeats at the target teach another value, see `gp/repeats.py`.
 NUGGET_FRACTION = 0.9
 
 
@@ -83,7 +83,8 @@ class ModelSpec:
         length_prior: number of hyperparameters d -> prior of each log length scale.
         discrepancy: standard deviation of what curves may do near the target, see `Discrepancy`. In log-losses, so
             0.5 is a factor of 1.6; in spreads of the losses if they have no logarithm. 0 for none.
-        nugget_fraction: see `NUGGET_FRACTION`; 0 believes the GP alone.
+        nugget_fraction: see `NUGGET_FRACTION`; its prior mean if configurations were evaluated at the target more than
+            once. 0 believes the GP alone, 1 the measurement; neither is changed by repeats.
         max_trials: the posteriors are given at most this many trials, because their cost is cubic in them. With more,
             see `informative_subset` in strategies/fitting.py.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
