@@ -6,7 +6,7 @@ Each is made from a seed, so that a family of them can be drawn: other optima, o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ class Problem:
         seconds: x (d,), s -> seconds.
         noise: deviation of the logarithm of a measured loss at the target; it grows like 1/sqrt(s).
         best: the lowest expected loss at the target.
+        chance: further deviation of that logarithm, the same at all sizes: stochastic training, such as a network's
+            whose seed is not fixed.
     """
 
     name: str
@@ -35,12 +37,18 @@ class Problem:
     noise: float
     best: float
     full_cost: float
+    chance: float = 0.0
 
     def __call__(self, config: Config, size: float, rng: np.random.Generator) -> tuple[float, float]:
         """A measured loss and its cost in seconds."""
         x, s = self._x(config), size / self.fidelities["size"][1]
-        loss = self.surface(x, s) * np.exp(rng.normal() * self.noise / np.sqrt(s))
+        deviation = np.hypot(self.noise / np.sqrt(s), self.chance)
+        loss = self.surface(x, s) * np.exp(rng.normal() * deviation)
         return float(loss), float(self.seconds(x, s) * np.exp(0.05 * rng.normal()))
+
+    def stochastic(self, chance: float) -> Problem:
+        """The same problem with stochastic training."""
+        return replace(self, name=f"{self.name}~{chance:g}", chance=chance)
 
     def truth(self, config: Config) -> float:
         """The expected loss on all the data."""

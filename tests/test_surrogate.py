@@ -1,5 +1,6 @@
 """The models against functions of the paper's form, and against what a careless model would do."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,58 @@ def test_most_of_the_noise_is_the_configurations_own_by_exact_conditioning() -> 
     mean, variance = models.predict_with_nugget(everywhere, counts, averages)
     np.testing.assert_allclose(mean, gain @ y, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(variance, np.diag(of_outcomes - gain @ of_outcomes[:12]), rtol=1e-6, atol=1e-8)
+
+
+def repeated(own: float, chance: float, seed: int = 0) -> tuple[Data, np.ndarray]:
+    """Ten configurations at the target, the first five three times each; which configuration each row has."""
+    rng, which = np.random.default_rng(seed), np.append(np.arange(10), np.repeat(np.arange(5), 2))
+    x = rng.random(10)[which]
+    log_loss = np.log(loss(x, np.ones(20))) + own * rng.normal(size=10)[which] + chance * rng.normal(size=20)
+    points = np.column_stack([x, np.ones(20)])
+    return Data(points, np.exp(log_loss), np.ones(20), np.zeros(20, dtype=bool)), which
+
+
+def test_with_repeats_the_loss_of_a_configuration_is_that_of_exact_conditioning() -> None:
+    found, which = repeated(0.3, 0.2)
+    models, _, _ = fit(surrogate_prior((0,)), found, None, 5, 1, np.random.default_rng(0))  # one sample
+    y = models.transform.forward(found.losses)
+    first = found.points[:10]
+    prior = between(models.loss.model.kernel, first, first)(models.loss.model.split(models.loss.theta)[0])[0]
+    noise, f = models.loss.noise(first)[0], models.nugget_fraction
+    assert 0.01 < f < 0.99
+    of_configurations = prior + np.diag(f * noise)  # the smooth function and the nugget of each
+    observed = of_configurations[np.ix_(which, which)] + (1.0 - f) * np.diag(noise[which])
+    gain = of_configurations[:, which] @ np.linalg.inv(observed)
+    counts = np.bincount(which).astype(float)
+    mean, variance = models.predict_with_nugget(first, counts, np.bincount(which, y) / counts)
+    np.testing.assert_allclose(mean, gain @ y, rtol=1e-6, atol=1e-8)
+    exact = np.diag(of_configurations - gain @ of_configurations[which])
+    np.testing.assert_allclose(variance, exact, rtol=1e-6, atol=1e-8)
+
+
+def test_repeats_teach_the_nugget_fraction_and_without_them_it_is_that_of_the_specification() -> None:
+    fractions = [fitted(repeated(own, chance)[0]).nugget_fraction for own, chance in ((0.3, 0.0), (0.0, 0.3))]
+    assert fractions[0] > 0.99
+    assert fractions[1] < 0.4
+    assert fitted(data(20, noise=0.2)[0]).nugget_fraction == NUGGET_FRACTION
+    assert fitted(repeated(0.0, 0.3)[0], nugget_fraction=0.0).nugget_fraction == 0.0
+
+
+def test_exact_repeats_leave_the_noise_of_a_rough_function_as_large_as_it_is_without_them() -> None:
+    found, _ = repeated(0.5, 0.0)
+    first = replace(found, points=found.points[:10], losses=found.losses[:10], costs=found.costs[:10])
+    first = replace(first, failed=found.failed[:10])
+    once, often = (np.median(np.log(fitted(d).loss.noise(d.points[:1]))) for d in (first, found))
+    assert abs(once - often) < 1.5  # ten independent residuals of zero would lower it to that of rounding
+
+
+def test_failed_repeats_and_repeats_on_subsets_say_nothing_about_the_nugget() -> None:
+    found, _ = repeated(0.3, 0.0)
+    failed = np.arange(20) >= 10
+    assert replace(found, failed=failed).n_repeats(surrogate_prior((0,))) == 0
+    smaller = found.points * [1.0, 0.5]
+    assert replace(found, points=smaller).n_repeats(surrogate_prior((0,))) == 0
+    assert found.n_repeats(surrogate_prior((0,))) == 10
 
 
 def test_what_was_measured_often_enough_is_what_it_was_measured_to_be() -> None:

@@ -42,7 +42,7 @@ from fabolas.transforms import FitTransform, log_transform
 
 # The part of the noise variance that belongs to the configuration: a second measurement would have the same error.
 # Training on all the data is mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is
-# mostly not chance.
+# mostly not chance. Repeats at the target teach another value, see `gp/repeats.py`.
 NUGGET_FRACTION = 0.9
 
 
@@ -84,7 +84,8 @@ class ModelSpec:
         length_prior: number of hyperparameters d -> prior of each log length scale.
         discrepancy: prior standard deviation of the discrepancy (late bend) at the target, see `Discrepancy`; 0 for
             none. In log-losses, so 0.5 is a factor of 1.6. Without a logarithm, in standard deviations of the losses.
-        nugget_fraction: see `NUGGET_FRACTION`; with 0 only the GP predicts, and measured values are not kept.
+        nugget_fraction: see `NUGGET_FRACTION`; its prior mean if configurations were evaluated at the target more than
+            once. With 0 only the GP predicts, with 1 measured values are kept; repeats change neither.
         max_trials: the posteriors use at most this many trials, because their computing time is cubic in that number.
             With more, see `informative_subset` in strategies/fitting.py.
         cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no

@@ -15,7 +15,8 @@ from scipy.special import ndtr, ndtri
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.discrepancy import Discrepancy
 from fabolas.gp import mcmc
-from fabolas.gp.regression import GaussianProcess, Posterior
+from fabolas.gp.regression import NOISE_FLOOR, GaussianProcess, Posterior
+from fabolas.gp.repeats import Repeats
 from fabolas.model_spec import NUGGET_FRACTION, SurrogatePrior
 from fabolas.transforms import FitTransform, TargetTransform
 
@@ -88,6 +89,22 @@ class Data:
         targets[self.failed] = max(targets[~self.failed].max(initial=-np.inf), 2.0)
         return targets
 
+    def repeats(self, prior: SurrogatePrior, targets: Array) -> Repeats | None:
+        """The points measured more than once at the target, given the standardised losses (n,); None without one.
+
+        Repeats on subsets do not count: another training may see other rows. Points of curves do not either: their
+        trainings have a noise of their own, see `SameTraining`.
+        """
+        if prior.columns.training is not None:
+            return None
+        at_target = (self.points[:, list(prior.columns.fidelities)] == 1.0).all(axis=1)
+        return Repeats.among(self.points, targets, at_target & ~self.failed, prior.spec.nugget_fraction)
+
+    def n_repeats(self, prior: SurrogatePrior) -> int:
+        """How many measurements at the target repeat another one."""
+        repeats = self.repeats(prior, self.losses)
+        return 0 if repeats is None else repeats.degrees
+
     def log_costs(self, prior: SurrogatePrior) -> Array:
         """Log-seconds minus the log-size, (n,); NaN where the time is unknown."""
         with np.errstate(divide="ignore"):
@@ -119,6 +136,7 @@ class Surrogate:
     cost: Posterior
     transform: TargetTransform
     log_cost_centre: float
+    nugget_fraction: float  # that of the ModelSpec, or as repeats at the target teach it
 
     def predict_cost(self, points: Array) -> Array:
         """Predicted seconds (m,): the median, averaged over hyperparameters in log-seconds."""
@@ -188,20 +206,20 @@ class Surrogate:
         """
         columns, target = list(self.prior.columns.fidelities), points.copy()
         target[:, columns] = 1.0
-        return np.asarray(self.prior.spec.nugget_fraction * self.loss.noise(target).mean(axis=0))
+        return np.asarray(self.nugget_fraction * self.loss.noise(target).mean(axis=0))
 
     def predict_with_nugget(self, points: Array, counts: Array, averages: Array) -> tuple[Array, Array]:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.
 
-        A measured point keeps most of its measured value (docs/decisions/incumbent.md). This is exact for points
-        measured once or never. With replicates it is approximate: the GP treats residuals as independent noise.
+        A measured point keeps most of its measured value (docs/decisions/incumbent.md). This is exact for a
+        hyperparameter sample, also with repeats: their covariance contains the nugget.
 
         Args:
             points: (m, D).
             counts: (m,) how often each point was measured; 0 for never.
             averages: (m,) mean of its measurements, standardised; any number where there are none.
         """
-        fraction = self.prior.spec.nugget_fraction
+        fraction = self.nugget_fraction
         mean, variance = self.predict_loss(points)
         noise = self.loss.noise(points).mean(axis=0)
         weight = shrinkage(counts, fraction)
@@ -271,9 +289,10 @@ def fit(
     targets = _targets(prior, data)
     before = (walkers.loss, walkers.cost) if walkers else (None, None)
     timed_points, columns = data.points[targets.timed], list(prior.columns.fidelities)
+    repeats, limit = data.repeats(prior, targets.losses), data.max_mcmc
     moved = HyperparameterSets(
-        _move(prior.loss_gp(), data.points, targets.losses, columns, data.max_mcmc, before[0], steps, rng),
-        _move(prior.cost_gp(), timed_points, targets.costs, columns, data.max_mcmc, before[1], steps, rng),
+        _move(prior.loss_gp(), data.points, targets.losses, repeats, columns, limit, before[0], steps, rng),
+        _move(prior.cost_gp(), timed_points, targets.costs, None, columns, limit, before[1], steps, rng),
     )
     samples = HyperparameterSets(_choose(moved.loss, K, rng), _choose(moved.cost, K, rng))
     return build(prior, data, samples, units), moved, samples
@@ -284,14 +303,23 @@ def build(
 ) -> Surrogate:
     """Both posteriors given all the data and hyperparameter samples in the units of the transform `units`."""
     targets = _targets(prior, data, units)
+    repeats = data.repeats(prior, targets.losses)
+    loss = prior.loss_gp().posterior(data.points, targets.losses, samples.loss, repeats)
     return Surrogate(
         prior,
-        prior.loss_gp().posterior(data.points, targets.losses, samples.loss),
+        loss,
         ~data.failed,
         prior.cost_gp().posterior(data.points[targets.timed], targets.costs, samples.cost),
         targets.transform,
         targets.log_cost_centre,
+        prior.spec.nugget_fraction if repeats is None else _learnt_fraction(loss, repeats),
     )
+
+
+def _learnt_fraction(loss: Posterior, repeats: Repeats) -> float:
+    """The part of the noise at the target that belongs to the configuration, both averaged over the samples."""
+    noise = loss.noise(loss.points[repeats.pairs[0][:1]])[:, 0]
+    return float(np.average(repeats.fraction(noise, NOISE_FLOOR), weights=noise))
 
 
 @dataclass(frozen=True)
@@ -317,6 +345,7 @@ def _move(
     gp: GaussianProcess,
     points: Array,
     y: Array,
+    repeats: Repeats | None,
     columns: list[int],
     limit: int,
     walkers: Array | None,
@@ -329,7 +358,8 @@ def _move(
     if len(y) > limit:
         chosen = _mcmc_trials(points[:, columns], limit, rng)
         points, y = points[chosen], y[chosen]
-    log_density = gp.log_density(points, y)
+        repeats = None if repeats is None else repeats.subset(chosen)
+    log_density = gp.log_density(points, y, repeats)
     if walkers is None:
         count, draws = mcmc.n_walkers(len(gp.priors)), 10 if steps > 0 else 2
         walkers = mcmc.initialize(log_density, gp.priors, count, rng, draws_per_walker=draws)

@@ -41,3 +41,15 @@ def test_measurements_are_noisy_around_what_they_measure_and_costs_grow_with_the
     small = np.array([problem(config, size=low, rng=rng) for _ in range(400)])
     assert np.log(small[:, 0]).std() == pytest.approx(problem.noise * np.sqrt(high / low), rel=0.15)
     assert small[:, 1].max() < measured[:, 1].min()
+
+
+def test_stochastic_training_differs_between_repeats_by_the_same_at_every_size() -> None:
+    problem = FAMILIES["rugged"](0).stochastic(0.2)
+    space = Space(problem.space, problem.fidelities)
+    config, _ = space.decode(np.append(np.full(space.dim, 0.4), 1.0))
+    rng = np.random.default_rng(0)
+    for size in problem.fidelities["size"]:
+        measured = np.log([problem(config, size=size, rng=rng)[0] for _ in range(400)])
+        noise = problem.noise * np.sqrt(problem.fidelities["size"][1] / size)
+        assert measured.std() == pytest.approx(np.hypot(noise, 0.2), rel=0.15)
+    assert problem.truth(config) == FAMILIES["rugged"](0).truth(config)

@@ -1,10 +1,12 @@
 """The surrogate of a long history: which trials it is given, and that exact inference is not better."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fabolas import Float, Space
-from fabolas.model_spec import ModelSpec
+from fabolas.model_spec import NUGGET_FRACTION, ModelSpec
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.strategies.fitting import informative_subset
@@ -49,6 +51,19 @@ def test_few_trials_are_all_kept_and_the_thinned_ones_stay_as_the_history_grows(
     np.testing.assert_array_equal(informative_subset(losses, log_sizes, 400), np.arange(400))
     before, after = (set(informative_subset(losses[:n], log_sizes[:n], 100)) for n in (390, 400))
     assert len(before & after) > 85
+
+
+def test_a_new_repeat_at_the_target_teaches_the_nugget_before_the_next_fit() -> None:
+    trials = history(60).trials
+    best = next(t for t in trials if t.suggestion.point[2] == 1.0)
+    strategy = Fabolas(SPACE)
+    strategy._fitter.fit(History(trials), Effort.at(0.0, 60), True, np.random.default_rng(0))
+    assert strategy.surrogate(History(trials)).surrogate.nugget_fraction == NUGGET_FRACTION
+    for loss, low, high in ((best.loss, 0.95, 1.0), (2.0 * best.loss, 0.0, 0.5)):
+        again = replace(best, suggestion=replace(best.suggestion, id=60), loss=loss)
+        found = strategy.surrogate(History((*trials, again)))
+        assert low < found.surrogate.nugget_fraction < high
+        np.testing.assert_array_equal(found.loss_trials, np.arange(61))
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from fabolas._types import Array, BoolArray, IntArray
 from fabolas.gp import priors as _priors
 from fabolas.gp.kernels import Evaluate, Kernel, Sum, between
 from fabolas.gp.priors import LogHorseshoe, Normal, Prior
+from fabolas.gp.repeats import Repeats
 from fabolas.gp.trainings import SameTraining
 
 # Smallest noise variance of standardised targets: a standard deviation of a thousandth of their spread. It keeps Gram
@@ -122,11 +123,14 @@ class GaussianProcess:
         q = p + len(self.noise.priors)
         return theta[:, :p], theta[:, p:q], theta[:, q:]
 
-    def log_density(self, points: Array, y: Array) -> Callable[[Array], Array]:
+    def log_density(
+        self, points: Array, y: Array, repeats: Repeats | None = None
+    ) -> Callable[[Array], Array]:
         """A function theta (W, p) -> log p(y | theta) + log p(theta), exact with all constants: (W,).
 
         It needs one batched kernel and one batched Cholesky factorisation for all walkers. y is added to the Gram
-        matrix as a last row, so that the last row of the factor is L^-1 y and no triangular solve is needed.
+        matrix as a last row, so that the last row of the factor is L^-1 y and no triangular solve is needed. With
+        repeats f is integrated out of their deviations; their means use the posterior mean of f.
         """
         n = len(y)
         rows, columns = np.tril_indices(n)
@@ -143,6 +147,9 @@ class GaussianProcess:
             packed = np.empty((len(kernel_theta), m + n + 1))  # the lower triangle, row by row
             _in_blocks(gram, kernel_theta, out=packed[:, :m])
             packed[:, diagonal] += self.noise.variance(noise_theta, points)
+            if repeats is not None:
+                packed[:, position[repeats.pairs]] += self._nugget(noise_theta, points, repeats)
+                value[possible] += self._without_fraction(noise_theta, points, repeats)
             residual = y - self.mean.evaluate(mean_theta, points)
             packed[:, m : m + n] = residual
             # r' K^-1 r <= r'r / NOISE_FLOOR, so the extended matrix is positive definite.
@@ -157,12 +164,31 @@ class GaussianProcess:
 
         return evaluate
 
-    def posterior(self, points: Array, y: Array, theta: Array) -> Posterior:
-        """The GP given the data, for each row of theta."""
+    def _nugget(self, noise_theta: Array, points: Array, repeats: Repeats) -> Array:
+        """f sigma^2, the covariance of repeats (K, 1); f is its posterior mean."""
+        variance = self.noise.variance(noise_theta, points[repeats.pairs[0][:1]])  # that of all repeats
+        return repeats.fraction(variance[:, 0], NOISE_FLOOR)[:, None] * variance
+
+    def _without_fraction(self, noise_theta: Array, points: Array, repeats: Repeats) -> Array:
+        """(K,) What makes the log-density with f at its posterior mean one with f integrated out."""
+        variance = self.noise.variance(noise_theta, points[repeats.pairs[0][:1]])
+        return repeats.log_evidence_ratio(variance[:, 0], NOISE_FLOOR)
+
+    def posterior(self, points: Array, y: Array, theta: Array, repeats: Repeats | None = None) -> Posterior:
+        """The GP given the data, for each row of theta.
+
+        Repeats share the part f of their noise; f is its posterior mean given theta. All repeats must have the same
+        noise variance.
+        """
         kernel_theta, noise_theta, mean_theta = self.split(theta)
         gram = _matrices(self.kernel, points, points, kernel_theta)
         diagonal = np.arange(len(y))
         gram[:, diagonal, diagonal] += self.noise.variance(noise_theta, points)
+        if repeats is not None:
+            later, earlier = repeats.pairs
+            nugget = self._nugget(noise_theta, points, repeats)
+            gram[:, later, earlier] += nugget
+            gram[:, earlier, later] += nugget
         L = cholesky(gram)
         residual = y - self.mean.evaluate(mean_theta, points)
         beta = _solve(L, residual[:, :, None].copy())[..., 0]

@@ -134,7 +134,8 @@ class SurrogateFitter:
         new = self._data(history, slice(self._n_fitted, None))
         if not len(new.points):
             return self._surrogate
-        if new.lowest < seen.lowest:  # the floor of the fitted transform would raise the new lowest loss
+        # The floor of the fitted transform would raise a new lowest loss; and new repeats teach the nugget.
+        if new.lowest < seen.lowest or self._data(history).n_repeats(self.prior) > seen.n_repeats(self.prior):
             return surrogate.build(
                 self.prior, self._data(history), self._samples, self._fitted_transform(history)
             )

@@ -43,7 +43,7 @@ def recommend(
 
     target = np.concatenate([x, np.ones((len(x), space.n_fidelities))], axis=1)
     mean = surrogate.loss.mean_of(target).mean(axis=0)
-    mean = mean + shrinkage(counts, surrogate.prior.spec.nugget_fraction) * (averages - mean)
+    mean = mean + shrinkage(counts, surrogate.nugget_fraction) * (averages - mean)
     order = np.argsort(mean, kind="stable")
     order = order[counts[order] > 0] if verified_only else order
     if not len(order):
