@@ -3,6 +3,7 @@
     python -m benchmarks.workers                 both tables
     python -m benchmarks.workers --quick         fewer trials
     python -m benchmarks.workers --simulated     1, 64 and 256 workers under a simulated clock
+    python -m benchmarks.workers --simulated --problem svm_like --workers 64 256 --seconds 10 --rounds 3 --seeds 5
 
 A row of the first table is a run of `minimize` with real worker processes. Trials sleep, so the cores are free for
 overhead. Each trial takes ten times as long as one `ask()` at a fixed effort, plus or minus a third. The workers
@@ -10,7 +11,8 @@ measure the busy time. The available time is the time between the start of the f
 one, times the number of workers.
 
 With `--simulated` the loop, the strategy and its overhead (in process time) are the real ones. Trials take no time but
-that of the clock: 10 or 60 seconds each, plus or minus a third, whatever their size.
+that of the clock: 10 or 60 seconds each, plus or minus a third, whatever their size. With several seeds a row has the
+medians, but the most repeated points and the closest two pending ones of all runs.
 """
 
 from __future__ import annotations
@@ -131,13 +133,13 @@ def storage_seconds(storage: Storage, trials: int) -> float:
     return (time.perf_counter() - start) / trials
 
 
-SIMULATED_WORKERS = (1, 64, 256)
-DISTANCE = 0.05  # to the lowest loss of `rugged6`, which ranges from 0.1 to about 0.7
+# Distances to the lowest loss of a problem. Losses of `rugged6` range from 0.1 to about 0.7.
+DISTANCES = {"rugged": (rugged, 0.05), "svm_like": (svm_like, 0.01)}
 
 
 @dataclass(frozen=True)
 class Timed:
-    """`rugged6` with trials that take `seconds`, plus or minus a third."""
+    """A problem with trials that take `seconds`, plus or minus a third."""
 
     seconds: float
     problem: Any = field(default_factory=rugged)
@@ -149,45 +151,44 @@ class Timed:
         return self.problem(config, size, rng)[0], self.seconds * rng.uniform(2 / 3, 4 / 3)
 
 
-def simulated(seconds: float, workers: int, trials: int) -> tuple[str, ...]:
-    """The cells of a row: utilisation, repeated points, closest pending points, overhead, time to the distance."""
-    problem = Timed(seconds)
-    result, _ = run_workers(problem, workers, seed=0, max_trials=trials)
+def simulated(problem: Timed, workers: int, trials: int, seed: int, distance: float) -> tuple[float, ...]:
+    """Utilisation, repeated points, closest pending points, overhead of a trial, time until within the distance."""
+    result, _ = run_workers(problem, workers, seed=seed, max_trials=trials)
     begins, ends = begins_and_ends(result)
     points = np.array([trial.suggestion.point for trial in result.trials])
     repeated = len(points) - len(np.unique(points, axis=0))
     overhead = float(np.mean([trial.suggestion.overhead for trial in result.trials]))
-    pending = f"{closest(result, begins, ends):.4f}" if workers > 1 else ""
-    reached = as_run(problem, result).stays_within(DISTANCE)
-    return (
-        f"{busy_share(begins, ends, workers):.1%}",
-        str(repeated),
-        pending,
-        f"{overhead:.3f}",
-        f"{reached:.0f}",
-    )
+    pending = closest(result, begins, ends) if workers > 1 else np.nan
+    reached = as_run(problem, result).stays_within(distance)
+    return busy_share(begins, ends, workers), repeated, pending, overhead, reached
 
 
-def table_of_simulated(console: Console, trials_per_worker: int) -> None:
+def table_of_simulated(console: Console, options: argparse.Namespace) -> None:
     """Prints a row for each number of workers and each length of a trial."""
-    table = Table(
-        title=f"rugged6, simulated clock: seconds until within {DISTANCE:g} to stay", title_justify="left"
+    make, distance = DISTANCES[options.problem]
+    title = (
+        f"{make().name}, simulated clock: seconds until within {distance:g} to stay, {options.seeds} seeds"
     )
-    headings = (
-        "seconds a trial",
-        "workers",
-        "trials",
-        "utilisation",
-        "repeated",
-        "closest pending",
-        "overhead",
-    )
-    for heading in (*headings, "reached"):
+    table = Table(title=title, title_justify="left")
+    headings = ("seconds a trial", "workers", "trials", "utilisation", "repeated", "closest pending")
+    for heading in (*headings, "overhead", "reached"):
         table.add_column(heading, justify="right")
-    for seconds in (10.0, 60.0):
-        for workers in SIMULATED_WORKERS:
-            trials = max(trials_per_worker * workers, 150)
-            table.add_row(f"{seconds:g}", str(workers), str(trials), *simulated(seconds, workers, trials))
+    for seconds in options.seconds:
+        for workers in options.workers:
+            rounds = options.rounds or (3 if options.quick else 6)
+            trials, problem = max(rounds * workers, 150), Timed(seconds, make())
+            runs = [simulated(problem, workers, trials, seed, distance) for seed in range(options.seeds)]
+            busy, repeated, pending, overhead, reached = zip(*runs, strict=True)
+            table.add_row(
+                f"{seconds:g}",
+                str(workers),
+                str(trials),
+                f"{np.median(busy):.1%}",
+                str(max(repeated)),
+                "" if workers == 1 else f"{min(pending):.4f}",
+                f"{np.median(overhead):.3f}",
+                f"{np.median(reached):.0f}",
+            )
     console.print(table)
 
 
@@ -198,10 +199,15 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer trials")
     parser.add_argument("--simulated", action="store_true", help="1, 64 and 256 simulated workers instead")
+    parser.add_argument("--problem", choices=DISTANCES, default="rugged", help="of simulated workers")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 64, 256], help="how many are simulated")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[10.0, 60.0], help="of a simulated trial")
+    parser.add_argument("--rounds", type=int, help="simulated trials of a worker; 6, or 3 with --quick")
+    parser.add_argument("--seeds", type=int, default=1, help="simulated runs of a row")
     options = parser.parse_args()
     console, trials = Console(width=120), 40 if options.quick else 100
     if options.simulated:
-        table_of_simulated(console, 3 if options.quick else 6)
+        table_of_simulated(console, options)
         return
     asked = seconds_of_ask(trials)
     table = Table(

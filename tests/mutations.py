@@ -29,7 +29,7 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "a quick decision keeps one further point, not six",
-        "strategies/acquire.py",
+        "strategies/effort.py",
         "BATCH_SIZE = 6",
         "BATCH_SIZE = 1",
         "strategies/test_decisions.py",
@@ -71,16 +71,37 @@ MUTATIONS = (
     ),
     Mutation(
         "many workers do not limit overhead",
-        "strategies/fabolas.py",
+        "strategies/pace.py",
         "MAX_BUSY_SHARE = 0.5",
         "MAX_BUSY_SHARE = 50.0",
         "strategies/test_decisions.py",
     ),
     Mutation(
+        "the overhead of pending suggestions does not count",
+        "strategies/pace.py",
+        "counted = pending if _workers_limit(n_workers, overhead_share) else ()",
+        "counted: tuple[Suggestion, ...] = ()",
+        "strategies/test_pace.py",
+    ),
+    Mutation(
+        "workers that wait count as gone",
+        "strategies/pace.py",
+        "        return self\n\n\n",
+        "        return WorkerCount(at_once, suggested)\n\n\n",
+        "strategies/test_pace.py",
+    ),
+    Mutation(
+        "with many workers a batch is no longer than with one",
+        "strategies/pace.py",
+        "if not self.workers_limit:\n            return BATCH_SIZE",
+        "if True:\n            return BATCH_SIZE",
+        "strategies/test_pace.py",
+    ),
+    Mutation(
         "the last evaluations of a budget are no exception",
-        "strategies/fabolas.py",
-        "remaining <= N_LAST_EVALUATIONS * next_cost",
-        "remaining < 0.0",
+        "strategies/pace.py",
+        "<= N_LAST_EVALUATIONS * next_cost",
+        "< 0.0",
         "strategies/test_decisions.py",
     ),
     Mutation(

@@ -1,11 +1,18 @@
 """What a strategy does when decisions take longer than evaluations: batches, many workers, the end of a budget."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from fabolas import Float, Space, Study, Suggestion
+import fabolas
+from fabolas import Float, History, Space, Study, Suggestion
 from fabolas.strategies import Proposal
+from fabolas.strategies.acquire import Batch
+from fabolas.strategies.effort import Effort
+from fabolas.strategies.fitting import SurrogateFitter
+from fabolas.strategies.pace import Pace
 from tests.helpers.problems import evaluate
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
@@ -61,16 +68,72 @@ def test_the_last_twenty_evaluations_of_a_budget_are_decided_one_by_one() -> Non
         assert last.predicted_cost <= 19 * cheap.predicted_cost
 
 
+def pending_suggestions(n: int) -> tuple[Suggestion, ...]:
+    points = SPACE.snap(np.random.default_rng(1).random((n, 3)))
+    return tuple(
+        Suggestion(99 + i, *SPACE.decode(p), p, "information", overhead=0.05) for i, p in enumerate(points)
+    )
+
+
 def test_with_many_workers_overhead_is_at_most_half_of_the_time_of_one_thread() -> None:
     """All workers wait for one strategy: with w of them it may take half of a trial's cost divided by w."""
     with run(14, full_cost=3000.0) as study:
-        points = SPACE.snap(np.random.default_rng(1).random((15, 3)))
-        pending = tuple(Suggestion(99 + i, *SPACE.decode(p), p, "information") for i, p in enumerate(points))
+        # A decision at full effort takes 0.05 s, as recorded: a tenth of a trial of 1 s is enough for one, a
+        # thirty-second part is not.
+        alone = Pace.of(study.history, (), 1, 0.1)
+        among_sixteen = replace(alone, n_workers=16, typical_cost=1.0)
+    assert alone.affordable_level(1.0) == 1.0
+    level = among_sixteen.affordable_level(1.0)
+    assert level is None or level < 0.9
+
+
+def test_with_many_workers_one_decision_is_for_as_many_evaluations_as_end_meanwhile() -> None:
+    """64 workers, trials of about 0.1 s, decisions of 0.05 s: 32 trials end meanwhile, and a batch is at most 16."""
+    with run(12, full_cost=1.0, target_share=0.0) as study:
+        strategy, pending, origins = study.strategy, pending_suggestions(63), []
+        for i in range(2 * 17):
+            proposal = strategy.suggest(study.history, pending, np.random.default_rng(i))
+            origins.append(proposal.origin)
+            decoded = SPACE.decode(proposal.point)
+            pending = (
+                *pending[1:],
+                Suggestion(200 + i, *decoded, proposal.point, proposal.origin, overhead=0.05),
+            )
+    first = origins.index("information")
+    assert origins[first : first + 17] == ["information"] + 16 * ["batch"]
+    points = np.array([s.point for s in pending])
+    assert len(np.unique(points, axis=0)) == len(points)
+
+
+def test_a_strategy_remembers_how_many_workers_there_are() -> None:
+    with run(12, full_cost=5000.0) as study:
+        strategy, history = study.strategy, study.history
+        strategy.suggest(history, pending_suggestions(63), np.random.default_rng(0))
+        other = fabolas.strategies.make("fabolas", SPACE)
+        other.restore(strategy.state())
+        # The others wait: the number of pending evaluations has fallen, and there is no more time than before.
+        proposals = [s.suggest(history, (), np.random.default_rng(1)) for s in (strategy, other)]
+        other.restore({name: value for name, value in strategy.state().items() if name != "workers"})
+        alone = other.suggest(history, (), np.random.default_rng(1))
+    assert [p.origin for p in proposals] == ["batch", "batch"]
+    assert np.array_equal(proposals[0].point, proposals[1].point)
+    assert alone.origin != "batch"
+
+
+def test_many_workers_do_not_wait_for_two_decisions_when_hyperparameters_are_overdue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fits: list[bool] = []
+    fit = SurrogateFitter.fit
+
+    def counted(self: SurrogateFitter, history: History, effort: Effort, move: bool, rng: Any) -> Any:
+        fits.append(move)
+        return fit(self, history, effort, move, rng)
+
+    with run(11, full_cost=1.0) as study:
         strategy: Any = study.strategy
-        alone, among_sixteen = (
-            strategy._affordable_level(study.history, others, next_cost=1.0) for others in ((), pending)
-        )
-    # A decision at full effort takes 0.05 s, as recorded: a tenth of a trial of 1 s is enough for one, a
-    # thirty-second part is not.
-    assert alone == 1.0
-    assert among_sixteen is None or among_sixteen < 0.9
+        monkeypatch.setattr(SurrogateFitter, "fit", counted)
+        monkeypatch.setattr(SurrogateFitter, "is_overdue", lambda self, history: True)
+        strategy._batch = Batch.empty(3)
+        strategy.suggest(study.history, pending_suggestions(63), np.random.default_rng(0))
+    assert fits == [True]

@@ -29,7 +29,6 @@ from fabolas.surrogate import Surrogate
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
-BATCH_SIZE = 6  # additional points that a quick decision keeps for the next suggestions
 N_BEST = 10  # configurations of lowest mean that are compared for each hyperparameter sample
 CLIMB_ITERATIONS = 2  # L-BFGS iterations per dimension
 
@@ -294,7 +293,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     value = np.where(allowed, average / divisor, -np.inf)
     if effort.is_quick:
         first = int(np.argmax(value))
-        taken = candidates[screened.batch(divisor, allowed, first=first, count=1 + BATCH_SIZE)]
+        taken = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
     else:
         start = candidates[np.argsort(-value, kind="stable")[: effort.n_monte_carlo]]
         taken = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]

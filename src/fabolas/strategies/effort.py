@@ -6,13 +6,15 @@ seconds that a level takes are predicted from the recorded levels and overheads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fabolas._types import Array, BoolArray
 
 OVERHEAD_SHARE = 0.1  # default share of the time for overhead
+BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
+CANDIDATES_PER_CHOICE = 4  # a batch is chosen from at least so many times its number of candidates
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,17 @@ class Effort:
     n_screened: int  # candidates that are screened
     n_monte_carlo: int  # best of them that are estimated accurately; 0 takes the best screened one
     n_refined: int  # further candidates around the best of these
+    batch_size: int = BATCH_SIZE  # further points that are kept, if the decision is quick
 
     @property
     def is_quick(self) -> bool:
         """Whether the best screened candidate is taken as it is."""
         return self.n_monte_carlo == 0
+
+    def with_batch(self, size: int) -> Effort:
+        """The same effort with a batch of so many points, and enough candidates to choose them from."""
+        n_screened = max(self.n_screened, CANDIDATES_PER_CHOICE * (1 + size))
+        return self if size == self.batch_size else replace(self, batch_size=size, n_screened=n_screened)
 
     @classmethod
     def at(cls, level: float, n: int) -> Effort:

@@ -25,20 +25,13 @@ from fabolas.strategies.acquire import (
 from fabolas.strategies.base import Proposal
 from fabolas.strategies.continuation import Continuations
 from fabolas.strategies.early_stop import early_stop_rule
-from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, affordable_level
+from fabolas.strategies.effort import OVERHEAD_SHARE, Effort
 from fabolas.strategies.initial_design import initial_design, n_initial_points
 from fabolas.strategies.model_based import ModelBased, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number, check_whole_number
+from fabolas.strategies.pace import Pace
 from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 
-# With several workers, deciding takes at most this share of one thread's time. Otherwise workers would often wait for a
-# decision.
-MAX_BUSY_SHARE = 0.5
-# If at most this many evaluations still fit into the budget, each gets its own decision, whatever the overhead share.
-# The batch is then used only if a decision takes longer than the evaluation.
-N_LAST_EVALUATIONS = 20.0
-
-_NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
 _TARGET_ORIGINS = (
     "target",
     "improvement",
@@ -100,6 +93,7 @@ class InformationPerCost(ModelBased):
     ) -> Proposal:
         """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
         history = self._seen_by_models(history)
+        self._workers = self._workers.updated(history, pending)
         at_target = at_target or self.target_share >= 1.0
         # Initial design (Algorithm 1, line 1).
         point = self._next_of_design(history, pending, at_target, rng)
@@ -165,12 +159,15 @@ class InformationPerCost(ModelBased):
             move = self._fitter.is_due(history, effort)
             context = self._context(history, pending, remaining, effort, move, rng)
             return *self._acquire(context, history, pending, at_target, rng), effort
-        effort = Effort.at(0.0, len(history))
-        context = self._context(history, pending, remaining, effort, not self._fitter.is_fitted, rng)
+        pace = self._pace(history, pending)
+        effort = Effort.at(0.0, len(history)).with_batch(pace.batch_size)
+        # Many workers do not wait for two decisions.
+        move = not self._fitter.is_fitted or (pace.workers_limit and self._fitter.is_overdue(history))
+        context = self._context(history, pending, remaining, effort, move, rng)
         candidate, origin = self._acquire(context, history, pending, at_target, rng)
 
-        level = self._affordable_level(history, pending, candidate.cost)
-        affordable = Effort.at(level or 0.0, len(history))
+        level = pace.affordable_level(candidate.cost)
+        affordable = Effort.at(level or 0.0, len(history)).with_batch(pace.batch_size)
         move = self._fitter.is_due(history, affordable)
         move = move and (level is not None or self._fitter.is_overdue(history))
         if move or not affordable.is_quick:
@@ -229,28 +226,16 @@ class InformationPerCost(ModelBased):
 
     def _must_hurry(self, history: History, pending: tuple[Suggestion, ...], remaining: float | None) -> bool:
         """Whether a new decision would take too long, compared with the cost of the next point of the batch."""
-        next_cost = float(self._batch.costs[0])
-        if remaining is not None and remaining <= N_LAST_EVALUATIONS * next_cost:
-            return self._seconds_to_decide(history) > next_cost  # else most of the rest would be overhead
-        return self._affordable_level(history, pending, next_cost) is None
+        pace, next_cost = self._pace(history, pending), float(self._batch.costs[0])
+        if remaining is not None and pace.is_near_end(next_cost, remaining):
+            return pace.seconds_to_decide > next_cost  # else most of the rest would be overhead
+        return self.effort is None and pace.affordable_level(next_cost) is None
 
-    def _seconds_to_decide(self, history: History) -> float:
-        """Median overhead of the last suggestions that needed a decision; 0 without one."""
-        last = (trial.suggestion for trial in history.trials[-100:])
-        overheads = [suggestion.overhead for suggestion in last if suggestion.origin not in _NOT_DECIDED]
-        return float(np.median(overheads[-5:])) if overheads else 0.0
-
-    def _affordable_level(
-        self, history: History, pending: tuple[Suggestion, ...], next_cost: float
-    ) -> float | None:
-        """The effort level that keeps overhead to its share; None if even the least effort does not."""
-        if self.effort is not None:
-            return self.effort.level if isinstance(self.effort, Effort) else self.effort
-        decided = np.array([t.suggestion.origin not in _NOT_DECIDED for t in history.trials])
-        share = min(self.overhead_share, MAX_BUSY_SHARE / (len(pending) + 1))
-        return affordable_level(
-            history.overheads, history.efforts, history.costs, next_cost, len(history), share, decided
-        )
+    def _pace(self, history: History, pending: tuple[Suggestion, ...]) -> Pace:
+        """What past suggestions have taken, and what the next one may take."""
+        # Costs that are relative sizes have no overhead to compare with.
+        counted = () if self.model.cost_from_fidelity else pending
+        return Pace.of(history, counted, self._workers.n, self.overhead_share)
 
 
 class Fabolas(InformationPerCost):

@@ -24,6 +24,7 @@ from fabolas.strategies.continuation import Continuations, following_curves, pen
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
 from fabolas.strategies.incumbent import recommend
+from fabolas.strategies.pace import WorkerCount
 from fabolas.strategies.stated_loss import stated_losses
 from fabolas.trials import History, Incumbent, Suggestion
 
@@ -71,6 +72,7 @@ class ModelBased:
         self._fitter = SurrogateFitter(SurrogatePrior(model, columns), self._curve_column)
         self._design: Array | None = None  # (k, D)
         self._batch = Batch.empty(space.dim + space.n_fidelities)
+        self._workers = WorkerCount()
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
@@ -90,8 +92,10 @@ class ModelBased:
         return self._fitter.posterior_and_trials(self._seen_by_models(history))
 
     def state(self) -> dict[str, Array]:
-        """The initial design, the walkers, and the batch."""
+        """The initial design, the number of workers, the walkers, and the batch."""
         state: dict[str, Array] = {} if self._design is None else {"design": self._design}
+        if self._workers.n > 1:
+            state["workers"] = np.array([float(self._workers.n), float(self._workers.since)])
         fitted = self._fitter.state()
         if fitted:
             state |= {**fitted, "batch": self._batch.points, "batch_costs": self._batch.costs}
@@ -100,6 +104,9 @@ class ModelBased:
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
         self._design = state.get("design")
+        self._workers = (
+            WorkerCount(*(int(n) for n in state["workers"])) if "workers" in state else WorkerCount()
+        )
         self._batch = Batch.empty(self.space.dim + self.space.n_fidelities)
         if self._fitter.restore(state):
             self._batch = Batch(state["batch"], state["batch_costs"])
