@@ -114,7 +114,7 @@ MUTATIONS = (
     Mutation(
         "fabolas decides at random",
         "strategies/fabolas.py",
-        "        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)\n",
+        "        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)\n",
         "        self._decide(history, pending, remaining, at_target, rng)\n"
         "        D = self.space.dim + self.space.n_fidelities\n"
         '        return Proposal(self.space.snap(rng.random((1, D)))[0], "information")\n',
@@ -123,7 +123,7 @@ MUTATIONS = (
     Mutation(
         "fabolas makes its initial design only",
         "strategies/fabolas.py",
-        "        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)\n",
+        "        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)\n",
         '        return Proposal(self._design[len(history) % self.n_initial], "information")\n',
         "strategies/test_fabolas.py -k near",
     ),

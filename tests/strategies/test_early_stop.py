@@ -70,3 +70,14 @@ def test_a_study_says_when_to_stop(suggested: tuple[fabolas.Study, fabolas.Sugge
     trial = s.tell(suggestion, 5.0, cost=400.0, stopped=True)
     assert trial.status == "complete"
     assert trial.fidelity == {"epochs": 40}
+
+
+def test_the_answer_does_not_depend_on_whether_trainings_may_stop() -> None:
+    def answer(stop_early: bool) -> fabolas.Incumbent:
+        s = search(stop_early)
+        s.ask(at_target=True)
+        incumbent = s.incumbent()
+        assert incumbent is not None
+        return incumbent
+
+    assert answer(True) == answer(False)

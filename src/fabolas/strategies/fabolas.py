@@ -108,15 +108,15 @@ class InformationPerCost(ModelBased):
             continues = self._continues(point, history, pending)
             return Proposal(point, "batch", predicted_cost=self._predicted_seconds(cost), continues=continues)
         # Fit both GPs (line 3) and maximise the acquisition (line 4).
-        candidate, origin, effort = self._decide(history, pending, remaining, at_target, rng)
+        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)
         self._batch = candidate.batch
         return Proposal(
             candidate.point,
             origin,
-            effort=effort.level,
+            effort=context.effort.level,
             predicted_cost=self._predicted_seconds(candidate.cost),
             continues=self._continues(candidate.point, history, pending),
-            stop_rule=self._stop_rule(candidate.point, history, pending, remaining, rng),
+            stop_rule=self._stop_rule(context, candidate.point, history, pending, rng),
         )
 
     def _continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
@@ -127,16 +127,15 @@ class InformationPerCost(ModelBased):
 
     def _stop_rule(
         self,
+        context: AcquisitionContext,
         point: Array,
         history: History,
         pending: tuple[Suggestion, ...],
-        remaining: float | None,
         rng: np.random.Generator,
     ) -> EarlyStopRule | None:
         """When an evaluation of the point (D,) should stop early; None for never."""
         if self._curve_column is None or not self.stop_early:
             return None
-        context = self._context(history, pending, remaining, Effort.at(0.0, len(history)), False, rng)
         continuations = Continuations.of(self.space, history, pending)
         return early_stop_rule(context, self.space, continuations, point, rng)
 
@@ -147,8 +146,8 @@ class InformationPerCost(ModelBased):
         remaining: float | None,
         at_target: bool,
         rng: np.random.Generator,
-    ) -> tuple[Candidate, str, Effort]:
-        """The candidate, its origin, and the effort that was used.
+    ) -> tuple[Candidate, str, AcquisitionContext]:
+        """The candidate, its origin, and the models and the effort that it was chosen with.
 
         The right effort depends on the cost of the evaluation, which is known only after the decision. So a first
         decision takes the least effort. A second one replaces it if the predicted cost allows more than a quick
@@ -158,7 +157,7 @@ class InformationPerCost(ModelBased):
             effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, len(history))
             move = self._fitter.is_due(history, effort)
             context = self._context(history, pending, remaining, effort, move, rng)
-            return *self._acquire(context, history, pending, at_target, rng), effort
+            return *self._acquire(context, history, pending, at_target, rng), context
         pace = self._pace(history, pending)
         effort = Effort.at(0.0, len(history)).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
@@ -171,10 +170,9 @@ class InformationPerCost(ModelBased):
         move = self._fitter.is_due(history, affordable)
         move = move and (level is not None or self._fitter.is_overdue(history))
         if move or not affordable.is_quick:
-            effort = affordable
-            context = self._context(history, pending, remaining, effort, move, rng)
+            context = self._context(history, pending, remaining, affordable, move, rng)
             candidate, origin = self._acquire(context, history, pending, at_target, rng)
-        return candidate, origin, effort
+        return candidate, origin, context
 
     def _acquire(
         self,
