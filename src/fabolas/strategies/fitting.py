@@ -28,6 +28,11 @@ class SurrogateWithTrials:
     cost_trials: IntArray  # (m,) of the rows of `surrogate.cost.points`
 
 
+_ALL = slice(None)
+# A surrogate, and the parts of the history that its rows are, in this order.
+_Posterior = tuple[Surrogate, tuple[slice, ...]]
+
+
 class SurrogateFitter:
     """The surrogate of one strategy.
 
@@ -43,7 +48,7 @@ class SurrogateFitter:
         self._n_fitted = 0  # trials that the last posterior was given
         self._n_moved = 0  # trials when the walkers last moved
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
-        self._asked: tuple[History, Surrogate] | None = None  # the last history with its posterior
+        self._asked: tuple[History, _Posterior] | None = None  # the last history with its posterior
 
     def __getstate__(self) -> dict[str, object]:
         # Surrogates can be built again, and they hold functions.
@@ -88,58 +93,54 @@ class SurrogateFitter:
 
     def posterior(self, history: History) -> Surrogate:
         """The surrogate given the history, without moving the walkers that later suggestions start from."""
-        return self.posterior_and_trials(history).surrogate
+        return self._posterior(history)[0]
 
     def posterior_and_trials(self, history: History) -> SurrogateWithTrials:
-        """The same, and which trials its data are.
-
-        `_posterior` either builds the posterior from all data (one part), or takes that of the last fit and conditions
-        it on later trials (two parts). The rows have the order of the parts, so it matters which it was.
-        """
-        surrogate = self._posterior(history)
-        parts = [self._rows(history, which) for which in (slice(self._n_fitted), slice(self._n_fitted, None))]
-        points = np.concatenate([data.points for data, _ in parts])
-        conditioned = self._samples is not None and len(parts[0][1])
-        if not conditioned or not np.array_equal(surrogate.loss.points, points):
-            parts = [self._rows(history, slice(None))]
-        centres = [None, surrogate.log_cost_centre]
+        """The same, and which trials its data are."""
+        surrogate, parts = self._posterior(history)
+        rows = [self._rows(history, part) for part in parts]
+        # The centre of log-cost belongs to the first part, and says which costs of a later one are used.
+        centres = [None, surrogate.log_cost_centre][: len(rows)]
         timed = [
             trials[data.timed(self.prior, centre)]
-            for (data, trials), centre in zip(parts, centres, strict=False)
+            for (data, trials), centre in zip(rows, centres, strict=True)
         ]
         return SurrogateWithTrials(
-            surrogate, np.concatenate([trials for _, trials in parts]), np.concatenate(timed)
+            surrogate, np.concatenate([trials for _, trials in rows]), np.concatenate(timed)
         )
 
-    def _posterior(self, history: History) -> Surrogate:
+    def _posterior(self, history: History) -> _Posterior:
         """Between two trials it is asked for several times: for the answer, and for the costs of the next steps."""
         if self._asked is None or self._asked[0] is not history:
             self._asked = None
             self._asked = history, self._new_posterior(history)
         return self._asked[1]
 
-    def _new_posterior(self, history: History) -> Surrogate:
+    def _new_posterior(self, history: History) -> _Posterior:
+        """Built from all trials, or that of the last fit conditioned on the trials since then."""
         if (
             self._samples is None
-        ):  # during the initial design: draws from the prior (the better of two each), not moved by MCMC
+        ):  # during the initial design: the better of two prior draws each, not moved by MCMC
             K = Effort.at(0.0, len(history)).K
             rng = np.random.default_rng(len(history))
-            return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0]
-        seen = self._data(history, slice(self._n_fitted))
+            return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0], (_ALL,)
+        before, since = slice(self._n_fitted), slice(self._n_fitted, None)
+        seen, new = self._data(history, before), self._data(history, since)
         # A failure that a later success at the same point contradicts is removed, so the number may have changed.
         if self._surrogate is None or not np.array_equal(self._surrogate.loss.points, seen.points):
-            self._surrogate = surrogate.build(
-                self.prior, seen, self._samples, self._fitted_transform(history)
-            )
-        new = self._data(history, slice(self._n_fitted, None))
+            self._surrogate = self._build(history, seen)
         if not len(new.points):
-            return self._surrogate
+            return self._surrogate, (before,)
         # The floor of the fitted transform would raise a new lowest loss; and new repeats teach the nugget.
-        if new.lowest < seen.lowest or self._data(history).n_repeats(self.prior) > seen.n_repeats(self.prior):
-            return surrogate.build(
-                self.prior, self._data(history), self._samples, self._fitted_transform(history)
-            )
-        return self._surrogate.condition(new)
+        everything = self._data(history)
+        if new.lowest < seen.lowest or everything.n_repeats(self.prior) > seen.n_repeats(self.prior):
+            return self._build(history, everything), (_ALL,)
+        return self._surrogate.condition(new), (before, since)
+
+    def _build(self, history: History, data: Data) -> Surrogate:
+        """The surrogate of the data with the samples of the last fit."""
+        assert self._samples is not None, "only after a fit"
+        return surrogate.build(self.prior, data, self._samples, self._fitted_transform(history))
 
     def _data(self, history: History, which: slice = slice(None)) -> Data:
         """The trials as the models see them."""
