@@ -349,11 +349,6 @@ class History:
         added: BoolArray = self._column("added", bool)
         return added
 
-    @property
-    def n_evaluated(self) -> int:
-        """Number of trials without those that were measured elsewhere."""
-        return len(self) - int(self.added.sum())
-
     @cached_property
     def spent(self) -> float:
         """Seconds of all evaluations and all overhead, without what was measured elsewhere."""

@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.budget import Clock, RunBudget
+from fabolas.budget import Clock
 from fabolas.execution import MIN_COST_SECONDS, Ended, News, Reported, Started
 from fabolas.numeric_errors import default_error_state
 from fabolas.reports import Report
+from fabolas.run_budget import RunBudget
 from fabolas.space import Space
 from fabolas.storage import Identity, Storage
 from fabolas.study.open_suggestions import OpenSuggestion, OpenSuggestions, with_new_id

@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from fabolas._types import Array
-from fabolas.budget import Clock, RunBudget
+from fabolas.budget import Clock
 from fabolas.execution import Ended, News
+from fabolas.run_budget import RunBudget
 from fabolas.space import Space
 from fabolas.strategies import Prediction, Strategy
 from fabolas.study.ledger import Ledger
