@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.plain_values import encodable, read_as_copies, to_float, to_json
+from fabolas.plain_values import as_loss, encodable, read_as_copies, to_float, to_json
 from fabolas.reports import EarlyStopRule, Report
-from fabolas.transforms import LARGEST_LOSS
 
 Status = Literal["complete", "failed", "abandoned"]
 # Origins of suggestions that no strategy made.
@@ -19,10 +18,6 @@ ENQUEUED = "enqueued"  # the user asked for it
 VERIFICATION = "verification"  # the run verifies its answer
 ADDED = "added"  # measured elsewhere
 YEAR_10000 = 253_402_300_800.0  # seconds since the epoch; no date of Python is later
-
-
-class LossRangeError(ValueError):
-    """A loss is finite, but too large to compute with."""
 
 
 @read_as_copies("config", "fidelity")
@@ -88,11 +83,6 @@ class Outcome:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
-        if abs(self.loss) > LARGEST_LOSS:
-            raise LossRangeError(
-                f"a loss must be between -{LARGEST_LOSS:g} and {LARGEST_LOSS:g}, got {self.loss:g}; scale it, or "
-                "record the evaluation as failed"
-            )
         if self.cost is not None:
             object.__setattr__(self, "cost", as_cost(self.cost))
         object.__setattr__(self, "info", as_info(self.info))
@@ -211,7 +201,10 @@ class Incumbent:
     preliminary: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", as_loss(self.loss))
+        loss = to_float(self.loss, "the loss of an incumbent")
+        if not math.isfinite(loss):  # a prediction may lie outside the range of losses
+            raise ValueError(f"the loss of an incumbent must be a finite number, got {loss}")
+        object.__setattr__(self, "loss", loss)
         if not (math.isfinite(self.std) and self.std >= 0):
             raise ValueError(f"std of an incumbent must be finite and >= 0, got {self.std}")
         if not self.trial_ids:
@@ -376,21 +369,6 @@ _ENTRIES: dict[str, Callable[[Trial], Any]] = {
     "overheads": lambda trial: trial.suggestion.overhead,
     "efforts": lambda trial: trial.suggestion.effort,
 }
-
-
-def as_loss(value: object) -> float:
-    """A loss as a plain float.
-
-    Raises:
-        TypeError: If it is not a single real number.
-        ValueError: If it is NaN or infinite.
-    """
-    loss = to_float(value, "a loss")
-    if not math.isfinite(loss):
-        raise ValueError(
-            f"a loss must be a finite number, got {loss}; record such an evaluation with fail(...)"
-        )
-    return loss
 
 
 def as_cost(value: object, what: str = "a cost", remedy: str = "leave it out to have it measured") -> float:
