@@ -225,6 +225,15 @@ def test_a_history_refuses_an_id_twice_and_points_of_different_length() -> None:
         History((complete(0, 0.5), other))
 
 
+@pytest.mark.parametrize("checkpoints", [None, frozenset(), frozenset({0})])
+def test_appending_a_trial_keeps_the_known_checkpoints(checkpoints: frozenset[int] | None) -> None:
+    history = History((), checkpoints)
+    for number in range(3):
+        history = history.append(complete(number, 0.5))
+        assert history.checkpoints == checkpoints
+    assert history == History(history.trials, checkpoints)
+
+
 def test_nobody_can_change_a_record_through_what_it_returns() -> None:
     layers = [64, {"units": [1, 2]}]
     suggestion = Suggestion(0, {"layers": layers, "x": 1.0}, {"size": 10}, np.zeros(2), "design")

@@ -241,14 +241,16 @@ class History:
     def append(self, trial: Trial) -> "History":
         """A new history with this trial at the end. Arrays that were computed before are extended, not recomputed.
 
+        ``checkpoints`` stays as it is, so if it is not None, the new trial counts as having none.
+
         Raises:
             ValueError: If the suggestion has ended before, or its point has another length.
         """
         trials = (*self.trials, trial)
         if not self.trials or trial.id in self._ids or trial.suggestion.point.size != self.points.shape[1]:
-            return History(trials)  # which checks all trials
+            return History(trials, self.checkpoints)  # which checks all trials
         longer = object.__new__(History)
-        longer.__dict__.update(trials=trials, _ids=self._ids | {trial.id})
+        longer.__dict__.update(trials=trials, checkpoints=self.checkpoints, _ids=self._ids | {trial.id})
         for name in _ENTRIES.keys() & self.__dict__.keys():
             column = self.__dict__[name]
             last = np.array([_ENTRIES[name](trial)], dtype=column.dtype)
