@@ -202,7 +202,7 @@ def finalist(study: Study, seconds: float, budget: Budget, rules: VerificationRu
     untried = evaluated[~(evaluated[:, None] == tried_at_target[None]).all(axis=2).any(axis=1)]
     if not len(untried):
         return None
-    points = np.column_stack([untried, np.ones((len(untried), space.n_fidelities))])
+    points = space.at_target(untried)
     prediction = study.predict_points(points)
     fits = prediction.cost_limit <= seconds
     if not rules.may_exceed:

@@ -57,9 +57,8 @@ class Space:
     _axes: dict[str, Axis]
     _conditions: dict[str, Rule]  # name of a conditional hyperparameter -> when it is active
     _forbidden: tuple[Rule, ...]
-    _optional: frozenset[str] = (
-        frozenset()
-    )  # names that a configuration may lack although no condition is known
+    # Names that a configuration may lack although no condition is known.
+    _optional: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -259,6 +258,10 @@ class Space:
     def resumes(self) -> bool:
         """Whether a training can be continued from its checkpoint."""
         return self.curve_name is not None and self.fidelities[self.curve_name].resume
+
+    def at_target(self, x: Array) -> Array:
+        """Return the configurations x (m, d) as points (m, d + f) at the target."""
+        return np.concatenate([x, np.ones((len(x), self.n_fidelities))], axis=1)
 
     def is_at_target(self, points: Array) -> BoolArray:
         """Return (m,) whether all fidelities of the points (m, d + f) are at the target."""
