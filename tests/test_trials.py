@@ -1,5 +1,6 @@
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fabolas.reports import Report
 from fabolas.trials import ADDED, History, Incumbent, Outcome, Suggestion, Trial
 
 
@@ -223,6 +225,15 @@ def test_a_history_refuses_an_id_twice_and_points_of_different_length() -> None:
         History((complete(0, 0.5), other))
 
 
+@pytest.mark.parametrize("checkpoints", [None, frozenset(), frozenset({0})])
+def test_appending_a_trial_keeps_the_known_checkpoints(checkpoints: frozenset[int] | None) -> None:
+    history = History((), checkpoints)
+    for number in range(3):
+        history = history.append(complete(number, 0.5))
+        assert history.checkpoints == checkpoints
+    assert history == History(history.trials, checkpoints)
+
+
 def test_nobody_can_change_a_record_through_what_it_returns() -> None:
     layers = [64, {"units": [1, 2]}]
     suggestion = Suggestion(0, {"layers": layers, "x": 1.0}, {"size": 10}, np.zeros(2), "design")
@@ -252,8 +263,24 @@ def test_a_choice_that_is_an_object_of_the_user_stays_the_same_object() -> None:
     assert Suggestion(0, {"kernel": kernel}, {}, np.zeros(1), "design").config["kernel"] is kernel
 
 
+def report(loss: Any) -> Report:
+    return Report({"size": 10}, np.zeros(1), loss, 1.0)
+
+
+def trial(loss: Any) -> Trial:
+    return complete(0, loss)
+
+
 @pytest.mark.parametrize("loss", [1e101, -1e101, 1.7e308, Decimal("1e200")])
-def test_a_loss_too_large_to_compute_with_is_refused(loss: Any) -> None:
-    with pytest.raises(ValueError, match=r"a loss must be between -1e\+100 and 1e\+100, got -?\d"):
-        Outcome(loss)
-    assert Outcome(1e100).loss == 1e100
+@pytest.mark.parametrize("record", [Outcome, trial, report])
+def test_a_loss_too_large_to_compute_with_is_refused(record: Callable[[Any], Any], loss: Any) -> None:
+    with pytest.raises(ValueError, match=r"loss.* must be between -1e\+100 and 1e\+100, got -?\d.*scale it"):
+        record(loss)
+    assert record(1e100).loss == 1e100
+    assert record(-1e100).loss == -1e100
+
+
+def test_a_predicted_loss_may_be_larger_than_a_measured_one() -> None:
+    assert Incumbent({}, 1e101, 1.0, False, (0,)).loss == 1e101
+    with pytest.raises(ValueError, match="the loss of an incumbent must be a finite number, got nan"):
+        Incumbent({}, float("nan"), 1.0, False, (0,))

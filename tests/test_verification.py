@@ -1,6 +1,5 @@
 """Runs under a simulated clock whose answer has to be evaluated at the target."""
 
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +20,8 @@ from fabolas.engine import Engine
 from fabolas.execution import Ended, Inline, Job
 from fabolas.policy import AskUntilUsedUp, Policy
 from fabolas.strategies.incumbent import prefer_verified
-from fabolas.verification import VerificationRules, VerifyingPolicy, _probably_fits
+from fabolas.target_plan import VerificationRules
+from fabolas.verification import VerifyingPolicy
 from tests.helpers.clock import Clock
 from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE
@@ -117,18 +117,6 @@ def test_if_the_incumbent_disappoints_another_one_is_evaluated_at_the_target(see
     assert len(tried) >= 3
     assert abs(result.best_config["x"] - 0.7) < abs(tried[0] - 0.7)
     assert result.verified
-
-
-def test_an_evaluation_at_the_target_is_not_likely_to_fit_if_its_cost_limit_is_far_beyond_the_budget() -> (
-    None
-):
-    minute = Budget(60.0)
-    assert _probably_fits(8.0, 30.0, 10.0, minute)
-    assert not _probably_fits(8.0, 41.0, 10.0, minute)  # it may end more than half of the budget too late
-    assert not _probably_fits(9.0, 9.5, 10.0, minute)
-    assert _probably_fits(8.0, 1e9, math.inf, Budget(None, 10))
-    each = _probably_fits(np.array([8.0, 8.0]), np.array([30.0, 41.0]), 10.0, minute)
-    np.testing.assert_array_equal(each, [True, False])
 
 
 def test_a_trial_that_verifies_the_answer_is_not_recorded_as_one_that_the_user_enqueued() -> None:

@@ -1,13 +1,12 @@
-"""The budget of a run, what counts towards it, and the timer that measures it."""
+"""The limits of a run, durations, and the timer that measures them."""
 
 import math
 import re
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from numbers import Integral, Real
-from typing import Any
 
 Duration = float | str | timedelta
 """Seconds, text such as "90s", "30 min" or "1h30m", or a timedelta."""
@@ -76,66 +75,6 @@ class Budget:
         """Whether a run that has used this many seconds and trials must end."""
         out_of_time = self.seconds is not None and seconds >= self.seconds
         return out_of_time or (self.trials is not None and trials >= self.trials)
-
-
-@dataclass(frozen=True)
-class RunBudget:
-    """A run's budget, and the rule for what counts towards it.
-
-    The storage keeps it, so that ``fabolas status`` can show how far a run is.
-
-    Attributes:
-        budget: The limits of the run.
-        started: When the run started, in seconds since the epoch.
-        elapsed_before: Seconds that the study had used before the run.
-        uncounted_seconds: Seconds of the study that do not count towards the budget.
-        uncounted_trials: Trials of the study that do not count towards the budget.
-        count_abandoned: Whether abandoned trials count towards the number of trials.
-        verify: Whether the answer of the run should be a configuration that was evaluated at the target.
-    """
-
-    budget: Budget
-    started: float
-    elapsed_before: float = 0.0
-    uncounted_seconds: float = 0.0
-    uncounted_trials: int = 0
-    count_abandoned: bool = True
-    verify: bool = False
-
-    def used_seconds(self, recorded: float, run_seconds: float | None = None) -> float:
-        """Seconds used of the budget; arguments as for ``study_seconds``."""
-        return self.study_seconds(recorded, run_seconds) - self.uncounted_seconds
-
-    def used_trials(self, ended: int, abandoned: int) -> int:
-        """Trials used of the budget.
-
-        Args:
-            ended: Number of ended trials, abandoned ones included, those measured elsewhere not included.
-            abandoned: How many of them were abandoned.
-        """
-        return ended - self.uncounted_trials - (0 if self.count_abandoned else abandoned)
-
-    def study_seconds(self, recorded: float, run_seconds: float | None = None) -> float:
-        """Seconds that the study has used.
-
-        Time counts by the clock, or by the record if that is more: an objective may state costs that take no
-        time.
-
-        Args:
-            recorded: Seconds that the study has used according to its record.
-            run_seconds: Seconds since the run started; None if it has ended.
-        """
-        by_clock = 0.0 if run_seconds is None else self.elapsed_before + run_seconds
-        return max(recorded, by_clock)
-
-    def describe(self) -> dict[str, Any]:
-        """The same in the types of JSON."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, description: dict[str, Any]) -> "RunBudget":
-        """The budget that ``describe`` has described."""
-        return cls(**{**description, "budget": Budget(**description["budget"])})
 
 
 def seconds_of(duration: Duration, what: str = "the time budget") -> float:

@@ -1,5 +1,6 @@
-"""Plain values of any object of the user: what JSON can hold, text that can be encoded, a single number."""
+"""Plain values of any object of the user: what JSON can hold, text that can be encoded, a single number, a loss."""
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from numbers import Real
@@ -7,7 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+LARGEST_LOSS = 1e100  # in size; the squares of such losses are finite
+
 _Record = TypeVar("_Record")
+
+
+class LossRangeError(ValueError):
+    """A loss is finite, but too large to compute with."""
 
 
 def to_json(value: Any) -> Any:
@@ -103,6 +110,33 @@ def to_float(value: object, what: str) -> float:
         raise ValueError(
             f"{what} must be a finite number, got {safe_repr(value, 60)}, too large for one"
         ) from None
+
+
+def is_loss(number: float) -> bool:
+    """Whether a number can be a loss: it is finite, and at most ``LARGEST_LOSS`` in size."""
+    return abs(number) <= LARGEST_LOSS
+
+
+def as_loss(value: object, what: str = "a loss") -> float:
+    """A loss as a plain float; errors call it ``what``. Every loss of the user passes through here.
+
+    Raises:
+        TypeError: If it is not a single real number.
+        LossRangeError: If it is finite, but too large to compute with.
+        ValueError: If it is NaN or infinite.
+    """
+    loss = to_float(value, what)
+    if is_loss(loss):
+        return loss
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"{what} must be a finite number, got {loss}; let the evaluation fail: raise an exception in the "
+            "objective, or record it with fail(...)"
+        )
+    raise LossRangeError(
+        f"{what} must be between -{LARGEST_LOSS:g} and {LARGEST_LOSS:g}, got {loss:g}; scale it, or record the "
+        "evaluation as failed"
+    )
 
 
 class _ReadAsCopy:

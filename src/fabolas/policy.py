@@ -8,7 +8,8 @@ import math
 from dataclasses import replace
 from typing import Protocol
 
-from fabolas.budget import Budget, RunBudget, Timer
+from fabolas.budget import Budget, Timer
+from fabolas.run_budget import RunBudget, Usage
 from fabolas.study import Study
 from fabolas.trials import Incumbent, Suggestion, Trial
 
@@ -50,14 +51,16 @@ class RunState:
         verify: bool = False,
     ) -> None:
         self.study, self.budget, self._timer = study, budget, timer
-        self._workers, self._asynchronous = workers, asynchronous
-        self._cost_before = _evaluation_seconds(study)
-        before = study.elapsed
-        n_abandoned = int(study.history.abandoned.sum())
-        n_before = study.history.n_evaluated
-        counted_before = n_before if count_abandoned else n_before - n_abandoned
-        uncounted = (before, counted_before) if fresh_budget else (0.0, 0)
-        self._run_budget = RunBudget(budget, timer.started, before, *uncounted, count_abandoned, verify)
+        self._asynchronous, self._workers = asynchronous, workers if asynchronous else None
+        self._run_budget = RunBudget.start(
+            budget,
+            timer.started,
+            study.history,
+            study.elapsed,
+            fresh=fresh_budget,
+            count_abandoned=count_abandoned,
+            verify=verify,
+        )
         study.save_run_budget(self._run_budget)
         # A continued study starts with its last recorded incumbent: computing it can take longer than a short budget.
         self.incumbent: Incumbent | None = study.trajectory[-1][1] if study.trajectory else None
@@ -73,23 +76,22 @@ class RunState:
     @property
     def seconds_used(self) -> float:
         """Seconds used of the budget."""
-        return self._run_budget.used_seconds(self._recorded, self._timer())
+        return self._used(by_clock=True).seconds
 
     @property
     def seconds_used_before(self) -> float:
         """Seconds used of the budget when the run started."""
-        return self._run_budget.used_seconds(self._run_budget.elapsed_before)
+        return self._run_budget.seconds_before
 
     @property
     def study_elapsed(self) -> float:
         """Seconds that the study has used, those before this run included."""
-        return self._run_budget.study_seconds(self._recorded, self._timer())
+        return self._used(by_clock=True).study_seconds
 
     @property
     def trials_used(self) -> int:
         """Trials used of the budget. Those that were measured elsewhere do not count."""
-        history = self.study.history
-        return self._run_budget.used_trials(history.n_evaluated, int(history.abandoned.sum()))
+        return self._used(by_clock=False).trials
 
     @property
     def trials_left(self) -> float:
@@ -100,7 +102,8 @@ class RunState:
     @property
     def used_up(self) -> bool:
         """Whether the budget is used up."""
-        return self.budget.used_up(self.seconds_used, self.trials_used)
+        used = self._used(by_clock=True)
+        return self.budget.used_up(used.seconds, used.trials)
 
     @property
     def seconds_left(self) -> float:
@@ -118,19 +121,19 @@ class RunState:
             return None
         if self._asynchronous:
             return self.seconds_left
-        return self.budget.seconds - self._run_budget.used_seconds(self.study.elapsed)
+        return self.budget.seconds - self._used(by_clock=False).seconds
 
-    @property
-    def _recorded(self) -> float:
-        """Seconds that the study has used according to its record.
+    def _used(self, *, by_clock: bool) -> Usage:
+        """What the run has used of its budget, by the clock or by the record alone.
 
-        If trials run at the same time, this is the total time of their evaluations divided by the number of workers:
-        a lower limit, because workers may be idle.
+        Threads that wait for workers call it too, so with workers it must not read the pending suggestions.
         """
-        if not self._asynchronous:
-            return self.study.elapsed
-        cost = _evaluation_seconds(self.study) - self._cost_before
-        return self._run_budget.elapsed_before + cost / self._workers
+        return self._run_budget.usage(
+            self.study.history,
+            self.study.pending if self._workers is None else (),
+            run_seconds=self._timer() if by_clock else None,
+            workers=self._workers,
+        )
 
     @property
     def incumbent_is_due(self) -> bool:
@@ -193,8 +196,3 @@ class AskUntilUsedUp:
 
     def answer(self, run: RunState) -> Incumbent | None:
         return run.incumbent
-
-
-def _evaluation_seconds(study: Study) -> float:
-    """Seconds of all evaluations of the study, without those that were measured elsewhere."""
-    return float(study.history.costs[~study.history.added].sum())

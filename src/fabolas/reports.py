@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plain_values import copy_containers, to_float
+from fabolas.plain_values import as_loss, copy_containers, to_float
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,11 @@ class Report:
     cost: float
 
     def __post_init__(self) -> None:
-        for name in ("loss", "cost"):
-            number = to_float(getattr(self, name), f"the {name} of a report")
-            if not math.isfinite(number) or (name == "cost" and number <= 0):
-                raise ValueError(
-                    f"the {name} of a report must be a finite number{' > 0' if name == 'cost' else ''}, got {number}; "
-                    "let a training that diverges fail"
-                )
-            object.__setattr__(self, name, number)
+        object.__setattr__(self, "loss", as_loss(self.loss, "the loss of a report"))
+        cost = to_float(self.cost, "the cost of a report")
+        if not (math.isfinite(cost) and cost > 0):
+            raise ValueError(f"the cost of a report must be a finite number > 0, got {cost}")
+        object.__setattr__(self, "cost", cost)
         point = np.array(self.point, dtype=float)
         point.flags.writeable = False
         object.__setattr__(self, "point", point)

@@ -67,7 +67,9 @@ class TrainingCurves:
         kept = self._checkpoints.prune(list(last), ranked, running)
         name = study.space.curve_name
         reached = {t.id: t.fidelity.get(name or "") for t in study.trials}
-        study.checkpoints = frozenset(last[n] for n in kept if self._checkpoints.value(n) == reached[last[n]])
+        study.set_checkpoints(
+            frozenset(last[n] for n in kept if self._checkpoints.value(n) == reached[last[n]])
+        )
 
     def close(self) -> None:
         """Delete the checkpoints, unless they are to be kept, and the empty directories of trials.

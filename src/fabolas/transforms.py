@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.plain_values import LARGEST_LOSS
 
-# Losses are clipped to +- this, so that their squares are finite. `Outcome` refuses larger ones.
-LARGEST_LOSS = 1e100
 # A later loss counts for at most this many standard deviations above the worst seen before.
 MAX_ABOVE_WORST = 3.0
 # A loss is an outlier if it is further above the upper quartile than this many times the distance from the upper

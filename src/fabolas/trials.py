@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.plain_values import encodable, read_as_copies, to_float, to_json
+from fabolas.plain_values import as_loss, encodable, read_as_copies, to_float, to_json
 from fabolas.reports import EarlyStopRule, Report
-from fabolas.transforms import LARGEST_LOSS
 
 Status = Literal["complete", "failed", "abandoned"]
 # Origins of suggestions that no strategy made.
@@ -19,10 +18,6 @@ ENQUEUED = "enqueued"  # the user asked for it
 VERIFICATION = "verification"  # the run verifies its answer
 ADDED = "added"  # measured elsewhere
 YEAR_10000 = 253_402_300_800.0  # seconds since the epoch; no date of Python is later
-
-
-class LossRangeError(ValueError):
-    """A loss is finite, but too large to compute with."""
 
 
 @read_as_copies("config", "fidelity")
@@ -89,11 +84,6 @@ class Outcome:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
-        if abs(self.loss) > LARGEST_LOSS:
-            raise LossRangeError(
-                f"a loss must be between -{LARGEST_LOSS:g} and {LARGEST_LOSS:g}, got {self.loss:g}; scale it, or "
-                "record the evaluation as failed"
-            )
         if self.cost is not None:
             object.__setattr__(self, "cost", as_cost(self.cost))
         object.__setattr__(self, "info", as_info(self.info))
@@ -212,7 +202,10 @@ class Incumbent:
     preliminary: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", as_loss(self.loss))
+        loss = to_float(self.loss, "the loss of an incumbent")
+        if not math.isfinite(loss):  # a prediction may lie outside the range of losses
+            raise ValueError(f"the loss of an incumbent must be a finite number, got {loss}")
+        object.__setattr__(self, "loss", loss)
         if not (math.isfinite(self.std) and self.std >= 0):
             raise ValueError(f"std of an incumbent must be finite and >= 0, got {self.std}")
         if not self.trial_ids:
@@ -249,14 +242,16 @@ class History:
     def append(self, trial: Trial) -> "History":
         """A new history with this trial at the end. Arrays that were computed before are extended, not recomputed.
 
+        ``checkpoints`` stays as it is, so if it is not None, the new trial counts as having none.
+
         Raises:
             ValueError: If the suggestion has ended before, or its point has another length.
         """
         trials = (*self.trials, trial)
         if not self.trials or trial.id in self._ids or trial.suggestion.point.size != self.points.shape[1]:
-            return History(trials)  # which checks all trials
+            return History(trials, self.checkpoints)  # which checks all trials
         longer = object.__new__(History)
-        longer.__dict__.update(trials=trials, _ids=self._ids | {trial.id})
+        longer.__dict__.update(trials=trials, checkpoints=self.checkpoints, _ids=self._ids | {trial.id})
         for name in _ENTRIES.keys() & self.__dict__.keys():
             column = self.__dict__[name]
             last = np.array([_ENTRIES[name](trial)], dtype=column.dtype)
@@ -350,11 +345,6 @@ class History:
         added: BoolArray = self._column("added", bool)
         return added
 
-    @property
-    def n_evaluated(self) -> int:
-        """Number of trials without those that were measured elsewhere."""
-        return len(self) - int(self.added.sum())
-
     @cached_property
     def spent(self) -> float:
         """Seconds of all evaluations and all overhead, without what was measured elsewhere."""
@@ -382,21 +372,6 @@ _ENTRIES: dict[str, Callable[[Trial], Any]] = {
     "overheads": lambda trial: trial.suggestion.overhead,
     "efforts": lambda trial: trial.suggestion.effort,
 }
-
-
-def as_loss(value: object) -> float:
-    """A loss as a plain float.
-
-    Raises:
-        TypeError: If it is not a single real number.
-        ValueError: If it is NaN or infinite.
-    """
-    loss = to_float(value, "a loss")
-    if not math.isfinite(loss):
-        raise ValueError(
-            f"a loss must be a finite number, got {loss}; record such an evaluation with fail(...)"
-        )
-    return loss
 
 
 def as_cost(value: object, what: str = "a cost", remedy: str = "leave it out to have it measured") -> float:

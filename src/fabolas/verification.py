@@ -17,7 +17,6 @@ If the budget cannot hold one evaluation at the target, a warning says so as soo
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,103 +27,64 @@ from fabolas.display import error_summary, safe_text
 from fabolas.policy import RunState
 from fabolas.progress import duration
 from fabolas.study import Study
+from fabolas.target_plan import (
+    DEFAULT_RULES,
+    N_FINALISTS,
+    PredictedCost,
+    Remaining,
+    TargetPlan,
+    VerificationRules,
+    as_near_as_fits,
+    finalist,
+    is_due,
+    is_final,
+    is_verifying,
+    make_plan,
+    reserve,
+    seconds_without_refit,
+    without_tried,
+)
 from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
 
-N_FINALISTS = 3  # trials of a budget, at most, that are kept for the best configurations at the target
-_TRIALS_PER_FINALIST = 3  # with fewer trials there are fewer finalists
-_FINAL_SHARE = (
-    1 / 3
-)  # of a time budget, at most, for the final phase; it always has time for one target evaluation
-_NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the target is well predicted
-_STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
-_STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
 _MAX_FAILED = 10  # failures at the target without a success, after which verification is given up
-# A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
-# exceeds the time left by at most this share of the budget.
-_FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
 _ANNOUNCING_SHARE = 0.1  # with less of a time budget left, no early warning: the result says it soon
 # Warn if a trial is predicted to end later than the budget by more than this share of it, and more than these seconds.
 _LATE_SHARE, _LATE_SECONDS = 0.1, 5.0
 
 
-@dataclass(frozen=True)
-class VerificationRules:
-    """How a run verifies its answer.
-
-    Attributes:
-        refit: Time needed after the run (by ``refit`` of scikit-learn), as a multiple of one evaluation at the target.
-        may_exceed: Whether the budget may be exceeded, in seconds or by one trial, if no trial is complete at the
-            target.
-        target_steps: Whether steps also go to the target, before the final phase.
-        final_evaluations: The final phase is at most as long as this many evaluations at the target.
-        reserved_share: The reserve is at most this share of a time budget, however long an evaluation at the target
-            takes.
-    """
-
-    refit: float = 0.0
-    may_exceed: bool = False
-    target_steps: bool = False
-    final_evaluations: float = 2.0
-    reserved_share: float = 0.7
-
-
-@dataclass(frozen=True)
-class _Cost:
-    """Predicted seconds of an evaluation: the median, and a limit that it hardly exceeds."""
-
-    median: float = 0.0
-    limit: float = 0.0
-
-    @property
-    def least(self) -> float:
-        """Seconds that it hardly falls below, about the 2.5 % quantile."""
-        return self.median**2 / self.limit if self.limit > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class _Step:
-    """The next evaluation of the incumbent on its way to the target.
-
-    Attributes:
-        config: The incumbent; None if it was evaluated at the target, or is being evaluated there.
-        fidelity: Where to evaluate it next; None for the target.
-        cost: Predicted cost of that evaluation.
-        target: Predicted cost of an evaluation at the target.
-    """
-
-    config: dict[str, Any] | None = None
-    fidelity: dict[str, float | int] | None = None
-    cost: _Cost = _Cost()
-    target: _Cost = _Cost()
-
-
 class Verification:
-    """Decides when to evaluate the incumbent at the target, and how much of the budget to keep for that."""
+    """Decides when to evaluate the incumbent at the target, and how much of the budget to keep for that.
+
+    It remembers the plan of the last computed incumbent, when the last step ended, and whether it has warned.
+    """
 
     def __init__(self, rules: VerificationRules) -> None:
         self._rules = rules
-        self._step = _Step()
-        self._n_trials_at_update = 0  # trials when the step was last computed
+        self._plan = TargetPlan()
+        self._n_planned = 0  # trials when the plan was made
         self._last_step: float | None = None  # seconds of the budget when the last step ended
         self._announced = False
 
     def seconds_left(self, run: RunState) -> float:
         """Seconds left of the budget, without those needed after the run; infinite without a time budget."""
-        return run.seconds_left - self._rules.refit * self._target_seconds(run)
+        return seconds_without_refit(self._plan, self._remaining(run), self._rules)
 
     def reserve(self, run: RunState) -> float:
         """Seconds to keep for an evaluation of the incumbent at the target; 0 if it had one."""
-        return self._target_seconds(run) if self._step.config is not None else 0.0
+        return reserve(self._plan, run.budget, self._rules)
 
     def is_final(self, run: RunState) -> bool:
         """Whether the final phase has started: from now on only evaluations at the target."""
-        seconds, trials = run.budget.seconds, run.budget.trials
-        one = self._target_seconds(run)
-        final_seconds = 0.0
-        if seconds is not None:
-            final_seconds = max(min(_FINAL_SHARE * seconds, self._rules.final_evaluations * one), one)
-        finalists = min(N_FINALISTS, max(1, (trials or 0) // _TRIALS_PER_FINALIST))
-        return self.seconds_left(run) <= final_seconds or run.trials_left <= finalists
+        return is_final(self._plan, self._remaining(run), self._rules)
+
+    def finalist(self, run: RunState, seconds: float) -> dict[str, Any] | None:
+        """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
+
+        Args:
+            run: The run.
+            seconds: Seconds that it may take.
+        """
+        return finalist(run.study, seconds, run.budget, self._rules)
 
     def next(self, run: RunState, over: bool) -> Suggestion | None:
         """The next evaluation of the incumbent, if it is time for one; else None.
@@ -135,36 +95,41 @@ class Verification:
                 budget and no trial is complete at the target.
         """
         # Without a time budget, time must not decide anything, so the incumbent is always up to date.
-        if (
-            run.budget.seconds is None
-            or run.incumbent_is_due
-            or run.n_trials_at_update == len(run.study.trials)
-        ):
-            self._update(run)
-        final = over or self.is_final(run)
-        if not final and not self._is_due(run):
+        up_to_date = run.n_trials_at_update == len(run.study.trials)
+        if run.budget.seconds is None or run.incumbent_is_due or up_to_date:
+            self._update_plan(run)
+        if self._plan.config is None and not over:
             return None
-        if over or self._step.config is not None:
-            self._update(run)
-        step = self._step = self._without_tried(run)
-        if step.config is None:
+        return self._next_in_final_phase(run, over) if over or self.is_final(run) else self._next_step(run)
+
+    def _next_step(self, run: RunState) -> Suggestion | None:
+        """The incumbent on its way to the target, if that is due now and still is for the latest incumbent."""
+        if not self._step_is_due(run):
             return None
-        if not final:
-            return ask_to_verify(run.study, step.config, step.fidelity) if self._is_due(run) else None
-        if not over and step.target.limit <= self.seconds_left(run):
-            return ask_to_verify(run.study, step.config)
-        if not self._rules.may_exceed:
-            return self._as_near_as_fits(run, step.config)
-        return self.evaluate_over_budget(run) if self.should_try_target(run) else None
+        plan = self._latest_plan(run)
+        if plan.config is None or not self._step_is_due(run):
+            return None
+        return ask_to_verify(run.study, plan.config, plan.fidelity)
+
+    def _next_in_final_phase(self, run: RunState, over: bool) -> Suggestion | None:
+        """The incumbent at the target if that fits; else as near as fits, or over budget if the rules allow it."""
+        plan = self._latest_plan(run)
+        if plan.config is None:
+            return None
+        if not over and plan.target.limit <= self.seconds_left(run):
+            return ask_to_verify(run.study, plan.config)
+        if self._rules.may_exceed:
+            return self.evaluate_over_budget(run) if self.should_try_target(run) else None
+        nearer = as_near_as_fits(run.study, plan, self._remaining(run), self._rules)
+        return None if nearer is None else ask_to_verify(run.study, plan.config, nearer.fidelity)
 
     def evaluate_over_budget(self, run: RunState) -> Suggestion | None:
         """The incumbent at the target, although it may end after the budget; None if it was evaluated there."""
-        self._update(run)
-        self._step = self._without_tried(run)
-        if self._step.config is None:
+        plan = self._latest_plan(run)
+        if plan.config is None:
             return None
         self._warn_if_late(run)
-        return ask_to_verify(run.study, self._step.config)
+        return ask_to_verify(run.study, plan.config)
 
     def should_try_target(self, run: RunState) -> bool:
         """Whether no trial is complete at the target, and not too many have failed there.
@@ -179,139 +144,60 @@ class Verification:
         most = 1 if very_late or run.trials_left <= 0 else _MAX_FAILED
         return int((history.failed & at_target).sum()) < most
 
-    def finalist(self, run: RunState, seconds: float) -> dict[str, Any] | None:
-        """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
-
-        Args:
-            run: The run.
-            seconds: Seconds that it may take.
-        """
-        study, d = run.study, run.study.space.dim
-        history = study.history
-        if not history.complete.any():
-            return None
-        evaluated = np.unique(history.points[history.complete, :d], axis=0)
-        tried = [*history.points[~history.abandoned], *(suggestion.point for suggestion in study.pending)]
-        tried_at_target = np.array(tried)[study.space.is_at_target(np.array(tried)), :d]
-        left = evaluated[~(evaluated[:, None] == tried_at_target[None]).all(axis=2).any(axis=1)]
-        if not len(left):
-            return None
-        points = np.column_stack([left, np.ones((len(left), study.space.n_fidelities))])
-        prediction = study.predict_points(points)
-        fits = prediction.cost_limit <= seconds
-        if not self._rules.may_exceed:
-            fits |= _probably_fits(prediction.cost, prediction.cost_limit, seconds, run.budget)
-        losses = np.where(fits, study.sign * prediction.loss, np.inf)
-        best = int(np.argmin(losses))
-        return study.space.decode(points[best])[0] if math.isfinite(losses[best]) else None
-
     def ended(self, trial: Trial, run: RunState) -> None:
         """Remember when the last step ended; every evaluation at the target counts as one."""
         at_target = bool(run.study.space.is_at_target(trial.point[None])[0])
         if trial.status != "abandoned" and (trial.suggestion.origin == VERIFICATION or at_target):
             self._last_step = run.seconds_used
 
-    def _target_seconds(self, run: RunState) -> float:
-        """Seconds to keep for an evaluation at the target; with those after the run at most a share of the budget."""
-        seconds, rules = run.budget.seconds, self._rules
-        most = math.inf if seconds is None else rules.reserved_share * seconds / (1 + rules.refit)
-        target = self._step.target
-        needed = target.limit if rules.may_exceed else min(target.limit, target.median / _FITTING_SHARE)
-        return min(needed, most)
+    def _remaining(self, run: RunState) -> Remaining:
+        """What is left of the budget now; the clock is read once."""
+        used, limit = run.seconds_used, run.budget.seconds
+        last = run.seconds_used_before if self._last_step is None else self._last_step
+        return Remaining(
+            run.budget, math.inf if limit is None else limit - used, run.trials_left, used - last
+        )
 
-    def _is_due(self, run: RunState) -> bool:
-        """Whether the step takes at most the time since the last one, and leaves enough of the budget."""
-        step = self._step
-        one_runs = any(suggestion.origin == VERIFICATION for suggestion in run.study.pending)
-        if run.budget.seconds is None or step.config is None or one_runs:
-            return False
-        if step.fidelity is not None:
-            return self._leaves_enough(run, step.cost)
-        # If only one evaluation at the target fits, it comes last, when most is known.
-        two_fit = 2 * step.target.limit <= self.seconds_left(run)
-        return self._rules.target_steps and two_fit and self._since_last_step(run) >= step.cost.median
+    def _step_is_due(self, run: RunState) -> bool:
+        """Whether the step of the plan is due, and no other one runs."""
+        return is_due(self._plan, self._remaining(run), self._rules) and not is_verifying(run.study)
 
-    def _leaves_enough(self, run: RunState, cost: _Cost) -> bool:
-        """Whether a step below the target is short enough, and leaves the time for an evaluation at the target."""
-        needed = cost.median + self._target_seconds(run)
-        return self._since_last_step(run) >= cost.median and needed <= self.seconds_left(run)
-
-    def _since_last_step(self, run: RunState) -> float:
-        """Seconds since the last step ended, or since the run started."""
-        return run.seconds_used - (run.seconds_used_before if self._last_step is None else self._last_step)
-
-    def _as_near_as_fits(self, run: RunState, config: dict[str, Any]) -> Suggestion | None:
-        """The incumbent at the target if that is likely to fit, else on the way there; None if nothing fits.
-
-        A step towards the target also improves the prediction of the cost there, which may then fit.
-        """
-        left, study, target = self.seconds_left(run), run.study, self._step.target.median
-        if left <= 0 or run.trials_left <= 0:
-            return None
-        if _probably_fits(target, self._step.target.limit, left, run.budget):
-            return ask_to_verify(study, config)
-        # If a target evaluation fits, it must still fit after the step. If not, the step may show that it is cheaper.
-        most = left - target if target <= left else _STEP_SHARE * left
-        one_runs = any(suggestion.origin == VERIFICATION for suggestion in study.pending)
-        for fidelity in [] if one_runs else _towards_target(study, config):
-            if _predicted_cost(study, config, fidelity).median <= most:
-                return ask_to_verify(study, config, fidelity)
-        return ask_to_verify(study, config) if target <= left and not one_runs else None
-
-    def _update(self, run: RunState) -> None:
-        """Compute the incumbent and its next step, if a trial has ended since the last time."""
+    def _update_plan(self, run: RunState) -> None:
+        """Compute the incumbent and its plan, if a trial has ended since the last time."""
         history = run.study.history
-        if len(history) == self._n_trials_at_update or not history.complete.any():
+        if len(history) == self._n_planned or not history.complete.any():
             return
         if run.n_trials_at_update < len(history) or run.incumbent is None:
             run.update_incumbent()
-        self._n_trials_at_update = len(history)
+        self._n_planned = len(history)
         if run.incumbent is not None:
-            self._step = self._step_of(run, run.incumbent)
-            if not self._rules.may_exceed:
-                self._announce(run)
+            self._plan = make_plan(run.study, run.incumbent, self._remaining(run), self._rules)
+            self._announce_if_too_short(run)
 
-    def _step_of(self, run: RunState, incumbent: Incumbent) -> _Step:
-        study, config = run.study, incumbent.config
-        target = _predicted_cost(study, config)
-        if incumbent.verified or _failed_or_pending_at_target(study, config):
-            return _Step(target=target)
-        self._step = _Step(config, target=target)  # `_leaves_enough` reads its target cost
-        for fidelity in _towards_target(study, config):
-            cost = _predicted_cost(study, config, fidelity)
-            if self._leaves_enough(run, cost):
-                break
-        else:
-            fidelity, cost = None, target
-        return _Step(config, fidelity, cost, target)
+    def _latest_plan(self, run: RunState) -> TargetPlan:
+        """The plan for the incumbent of all trials; without its configuration if that is pending at the target."""
+        self._update_plan(run)
+        self._plan = without_tried(self._plan, run.study)
+        return self._plan
 
-    def _without_tried(self, run: RunState) -> _Step:
-        """The step, without the incumbent if it has become pending at the target since the step was computed."""
-        config = self._step.config
-        return (
-            replace(self._step, config=None)
-            if config and _failed_or_pending_at_target(run.study, config)
-            else self._step
-        )
-
-    def _announce(self, run: RunState) -> None:
+    def _announce_if_too_short(self, run: RunState) -> None:
         """Say once that the budget cannot hold an evaluation at the target, as soon as that is predicted."""
-        left, budget = self.seconds_left(run), run.budget.seconds
-        if self._announced or budget is None or self._step.target.least <= left:
+        plan, left, budget = self._plan, self.seconds_left(run), run.budget.seconds
+        if self._announced or self._rules.may_exceed or budget is None or plan.target.least <= left:
             return
         if left < _ANNOUNCING_SHARE * budget:  # the result says it soon
             return
-        if self._step.config is not None and self.should_try_target(run):
+        if plan.config is not None and self.should_try_target(run):
             self._announced = True
             warn_caller(
-                f"an evaluation at the target is predicted to take {duration(self._step.target.median)}, and "
+                f"an evaluation at the target is predicted to take {duration(plan.target.median)}, and "
                 f"{duration(left)} of the budget are left; unless it is faster than predicted, the answer will not be "
                 "verified. Give a longer time_budget"
             )
 
     def _warn_if_late(self, run: RunState) -> None:
         """Warn before an evaluation that will end well after the budget."""
-        budget, cost, left = run.budget.seconds, self._step.target.median, max(self.seconds_left(run), 0.0)
+        budget, cost, left = run.budget.seconds, self._plan.target.median, max(self.seconds_left(run), 0.0)
         if budget is not None and cost - left > max(_LATE_SHARE * budget, _LATE_SECONDS):
             warn_caller(
                 f"the evaluation at the target that the answer needs is predicted to take {cost:.0f} s, and "
@@ -329,7 +215,7 @@ class VerifyingPolicy:
 
     verifies = True
 
-    def __init__(self, rules: VerificationRules = VerificationRules()) -> None:
+    def __init__(self, rules: VerificationRules = DEFAULT_RULES) -> None:
         self._verification = Verification(rules)
 
     def next(self, run: RunState) -> Suggestion | None:
@@ -390,17 +276,11 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
     )
 
 
-def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
-    """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`."""
-    excess = math.inf if budget.seconds is None else _MAX_EXCESS * budget.seconds
-    return (cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess)
-
-
 def ask_to_verify(
     study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
 ) -> Suggestion:
     """A suggestion that verifies a configuration: at the target, or at a fidelity on the way there."""
-    cost = _predicted_cost(study, config, fidelity).median
+    cost = PredictedCost.of(study, config, fidelity).median
     return study.ask_for(config, fidelity, queued=True, origin=VERIFICATION, predicted_cost=cost)
 
 
@@ -409,35 +289,3 @@ def spendable(seconds: float, reserve: float) -> float | None:
     if math.isinf(seconds):
         return None
     return seconds - reserve if seconds > reserve else seconds
-
-
-def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:
-    """Whether the configuration failed at the target, or is pending there."""
-    point, history = study.space.encode(config), study.history
-    failed = bool((history.points[history.failed] == point).all(axis=1).any())
-    return failed or any(np.array_equal(suggestion.point, point) for suggestion in study.pending)
-
-
-def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, float | int]]:
-    """Fidelities between the largest evaluated one and the target, from high to low; none if it is near."""
-    space, history = study.space, study.history
-    points = history.points[history.complete]
-    shares = np.exp(space.log_fractions(points).sum(axis=1))
-    largest = int(np.argmax(shares))
-    if shares[largest] >= _NEAR_TARGET:
-        return []
-    u, point = points[largest, space.dim :], space.encode(config)
-    fidelities = []
-    for share in _STEP_FRACTIONS:
-        point[space.dim :] = u + share * (1 - u)
-        step = space.snap(point[None])[0]
-        if (step[space.dim :] > u).any():
-            fidelities.append(space.decode(step)[1])
-    return fidelities
-
-
-def _predicted_cost(
-    study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
-) -> _Cost:
-    prediction = study.predict(config, fidelity)
-    return _Cost(float(prediction.cost[0]), float(prediction.cost_limit[0]))

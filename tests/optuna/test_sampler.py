@@ -242,6 +242,15 @@ def test_a_trial_that_runs_for_ever_is_not_pending_for_ever(sampler: Any, object
     assert sampler._model.pending(trials, number=9) == ()
 
 
+def test_a_value_too_large_for_a_loss_is_a_failed_trial(sampler: Any) -> None:
+    study = optuna.create_study(sampler=sampler)
+    trial = study.ask()
+    trial.suggest_float("C", 1e-5, 1e5, log=True)
+    study.tell(trial, 1e200)
+    (recorded,) = _history(sampler, study).trials
+    assert (recorded.status, recorded.error) == ("failed", "COMPLETE without a finite value within ±1e+100")
+
+
 def test_fixed_and_frozen_trials_run_at_the_target(sampler: Any, objective: Any) -> None:
     assert objective(optuna.trial.FixedTrial({"C": 10.0})) == loss_of(10.0, ROWS[1])
     distribution = optuna.distributions.FloatDistribution(1e-5, 1e5, log=True)

@@ -110,6 +110,14 @@ def test_maximising_takes_the_largest() -> None:
     assert abs(search.incumbent().config["x"] - 0.3) < 0.2
 
 
+def test_a_metric_too_large_for_a_loss_is_a_failed_trial() -> None:
+    search = search_for()
+    search.suggest("t0")
+    search.on_trial_complete("t0", {"loss": 1e200, "time_total_s": 1.0})
+    (trial,) = search.study.trials
+    assert (trial.status, trial.error) == ("failed", "its result has loss=1e+200")
+
+
 def test_a_restored_search_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     search = search_for(effort=0.0)
     complete(search, 12)

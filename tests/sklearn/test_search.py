@@ -404,6 +404,16 @@ class TestScoring:
         assert losses == pytest.approx(-found.cv_results_["mean_test_score"])
         assert found.best_score_ > -40
 
+    def test_a_score_too_large_for_a_loss_is_a_failed_trial(self) -> None:
+        def diverged(estimator: Any, X: Any, y: Any) -> float:
+            return -1e200 if estimator.alpha > 1.0 else -estimator.alpha
+
+        found = search(Ridge(), {"alpha": [0.5, 2.0]}, scoring=diverged, n_iter=4).fit(XR, YR)
+        by_alpha = {trial.config["alpha"]: trial for trial in found.trials_}
+        assert (by_alpha[0.5].status, by_alpha[2.0].status) == ("complete", "failed")
+        assert by_alpha[2.0].error == "its mean score is -1e+200"
+        assert found.best_params_ == {"alpha": 0.5}
+
     def test_of_several_metrics_the_one_to_refit_by_decides(self) -> None:
         for refit in ("neg_log_loss", "accuracy"):
             found = search(scoring=["accuracy", "neg_log_loss"], refit=refit, n_iter=6).fit(X, Y)

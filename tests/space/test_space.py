@@ -311,3 +311,16 @@ def test_an_axis_is_found_by_its_name() -> None:
     assert space.axis("kind").value(0.9) == "b"
     with pytest.raises(ValueError, match="unknown hyperparameter 'D'"):
         space.axis("D")
+
+
+@pytest.mark.parametrize(
+    "fidelities", [None, {"size": (100, 1_000)}, {"size": (100, 1_000), "epochs": (1, 9)}]
+)
+def test_configurations_at_the_target_have_the_highest_fidelities(
+    fidelities: dict[str, tuple[float, float]] | None,
+) -> None:
+    space = Space({"x": Float(0.0, 1.0)}, fidelities)
+    points = space.at_target(np.array([[0.25], [0.5]]))
+    assert space.is_at_target(points).all()
+    highest = {name: high for name, (_, high) in (fidelities or {}).items()}
+    assert [space.decode(point) for point in points] == [({"x": 0.25}, highest), ({"x": 0.5}, highest)]

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Integer, Space, Study
-from fabolas.budget import Budget, RunBudget
+from fabolas.budget import Budget
+from fabolas.run_budget import RunBudget
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
 
 Open = Callable[[], Storage]
 SPACE = Space({"C": Float(1e-5, 1e5, log=True), "layers": [(64,), (64, 64)]}, {"size": (100, 50_000)})
 IDENTITY = Identity(SPACE, "random", {"share": 0.1}, seed=3)
-AWKWARD = (0.1, 1 / 3, np.nextafter(1.0, 2.0), 5e-324, 1.7976931348623157e308, -2.5e-17)
+AWKWARD = (0.1, 1 / 3, np.nextafter(1.0, 2.0), 5e-324, np.nextafter(1e100, 0.0), -2.5e-17)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -51,6 +51,8 @@ def test_wrong_reports_are_refused() -> None:
             study.tell_report(suggestion, 0.5, 1.0, size=5)
         with pytest.raises(ValueError, match="finite"):
             study.tell_report(suggestion, float("inf"), 1.0, epochs=5)
+        with pytest.raises(ValueError, match=r"the loss of a report must be between .*, got 1e\+200"):
+            study.tell_report(suggestion, 1e200, 1.0, epochs=5)
         study.tell(suggestion, 0.4, cost=2.0)
         assert len(study.trials[0].reports) == 1
     with fabolas.Study(SPACE, strategy="random") as study, pytest.raises(ValueError, match="reports=True"):

@@ -474,6 +474,9 @@ def test_bad_input_to_tell_is_a_sentence_and_changes_nothing(tmp_path: Path) -> 
             (TypeError, r"a loss must be a single number, got '0.5'", lambda: s.tell(asked, "0.5")),  # type: ignore[arg-type]
             (ValueError, r"finite number, got nan; .*fail", lambda: s.tell(asked, math.nan)),
             (ValueError, r"finite number, got inf", lambda: s.tell(asked, np.float64("inf"))),
+            (ValueError, r"between -1e\+100 and 1e\+100, got 1e\+200", lambda: s.tell(asked, 1e200)),
+            (ValueError, r"between .*, got 1e\+200", lambda: s.add(asked.config, None, 1e200, 1.0)),
+            (ValueError, r"between .*, got -1e\+200", lambda: s.tell(asked, Outcome(-1e200))),
             (ValueError, r"a cost must be .*> 0, got 0", lambda: s.tell(asked, 0.5, cost=0)),
             (ValueError, r"a cost must be .*> 0, got -1", lambda: s.fail(asked, "boom", cost=-1)),
             (TypeError, r"info must be a dict", lambda: s.tell(asked, 0.5, info=3)),  # type: ignore[arg-type]

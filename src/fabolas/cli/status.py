@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from fabolas.budget import RunBudget
+from fabolas.budget import Budget
 from fabolas.cli.best import incumbent_as_json, incumbent_of
 from fabolas.cli.errors import UserError, as_user_error, message
 from fabolas.cli.output import show, show_json
@@ -17,6 +17,7 @@ from fabolas.display import make_console, rich_text, safe_text
 from fabolas.progress import Snapshot
 from fabolas.progress.screen import add_row, state_table
 from fabolas.progress.text import duration
+from fabolas.run_budget import Usage
 from fabolas.storage.reader import StudyFile, read
 from fabolas.study import LoadedStudy
 from fabolas.trials import Incumbent
@@ -78,8 +79,8 @@ def _screen(study: StudyFile) -> RenderableType:
         add_row(table, "note", rich_text(why_none, style="yellow"))
     if study.lost_its_log:
         add_row(table, "note", rich_text(_LOST_ITS_LOG, style="yellow"))
-    if study.run_budget is not None:
-        add_row(table, "budget", _budget(study, study.run_budget, now))
+    if study.run_budget is not None and (used := study.usage(now)) is not None:
+        add_row(table, "budget", _budget(study.run_budget.budget, used))
     add_row(table, "time", _times(study, now))
     if study.lock_owner is None and study.started_suggestions:
         ids = ", ".join(f"#{s.id}" for s in study.started_suggestions)
@@ -105,22 +106,13 @@ def _incumbent(study: StudyFile) -> tuple[Incumbent | None, str | None]:
         return None, str(error)
 
 
-def _used(study: StudyFile, run_budget: RunBudget, now: float) -> tuple[float, int]:
-    run_seconds = None if study.lock_owner is None else max(now - run_budget.started, 0.0)
-    return (
-        run_budget.used_seconds(study.history.elapsed, run_seconds),
-        run_budget.used_trials(study.history.n_evaluated, int(study.history.abandoned.sum())),
-    )
-
-
-def _budget(study: StudyFile, run_budget: RunBudget, now: float) -> str:
+def _budget(budget: Budget, used: Usage) -> str:
     """Return the used part of the budget as text: 9.0s of 20s, 78 of 100 trials used."""
-    seconds, trials = _used(study, run_budget, now)
-    budget, parts = run_budget.budget, []
+    parts = []
     if budget.seconds is not None:
-        parts.append(f"{duration(seconds)} of {duration(budget.seconds)}")
+        parts.append(f"{duration(used.seconds)} of {duration(budget.seconds)}")
     if budget.trials is not None:
-        parts.append(f"{trials} of {budget.trials} trials")
+        parts.append(f"{used.trials} of {budget.trials} trials")
     return f"{', '.join(parts)} used"
 
 
@@ -167,7 +159,7 @@ def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
         "abandoned": snapshot.abandoned,
         "at_target": snapshot.at_target,
         "seconds": snapshot.elapsed,
-        "budget": None if study.run_budget is None else _budget_as_json(study, study.run_budget, now),
+        "budget": _budget_as_json(study, now),
         "overhead_share": snapshot.overhead_share,
         "best": None if incumbent is None else incumbent_as_json(study.trials, incumbent),
         "note": why_none,
@@ -179,11 +171,13 @@ def _as_json(study: StudyFile, now: float) -> dict[str, Any]:
     }
 
 
-def _budget_as_json(study: StudyFile, run_budget: RunBudget, now: float) -> dict[str, Any]:
-    seconds, trials = _used(study, run_budget, now)
+def _budget_as_json(study: StudyFile, now: float) -> dict[str, Any] | None:
+    run, used = study.run_budget, study.usage(now)
+    if run is None or used is None:
+        return None
     return {
-        "seconds": run_budget.budget.seconds,
-        "seconds_used": seconds,
-        "trials": run_budget.budget.trials,
-        "trials_used": trials,
+        "seconds": run.budget.seconds,
+        "seconds_used": used.seconds,
+        "trials": run.budget.trials,
+        "trials_used": used.trials,
     }

@@ -86,7 +86,7 @@ class RandomSearch:
 def random_search(result: Result) -> RandomSearch:
     """Return the expected cost of a random search, from the predictions for configurations of the whole space."""
     x = result.space.sobol(_N_RANDOM, np.random.default_rng(0))
-    prediction = result.predict_points(np.column_stack([x, np.ones((len(x), result.space.n_fidelities))]))
+    prediction = result.predict_points(result.space.at_target(x))
     share = float(np.mean(prediction.loss <= result.predicted_loss + TOLERANCE))
     if share == 0.0:
         return RandomSearch(math.inf, math.inf)

@@ -16,8 +16,8 @@ from fabolas.execution.base import Ended, Job, Objective, Reported
 from fabolas.execution.checkpoints import damage, manifest_path, remove, write_manifest
 from fabolas.execution.context import PARAMETER, TrialContext, wants_context
 from fabolas.execution.reporting import Publish, Reporter
-from fabolas.plain_values import safe_repr
-from fabolas.trials import LossRangeError, Outcome
+from fabolas.plain_values import LossRangeError, safe_repr
+from fabolas.trials import Outcome
 
 # The smallest cost of a trial. A coarse clock can measure 0, which has no logarithm.
 MIN_COST_SECONDS = 1e-6

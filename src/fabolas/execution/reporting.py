@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fabolas.execution.base import Job, Reported
-from fabolas.plain_values import to_float
+from fabolas.plain_values import as_loss, to_float
 
 Publish = Callable[[Reported], None]
 MIN_SECONDS = 1e-6  # the smallest cost of a report
@@ -63,13 +63,10 @@ class Reporter:
         value = fidelity[name]
         with self._lock:
             self._check_value(name, value)
-            number = to_float(loss, "the loss of a report")
+            number = as_loss(loss, "the loss of a report")
             seconds = self._seconds() if cost is None else to_float(cost, "the cost of a report")
-            if not math.isfinite(number) or not math.isfinite(seconds) or (cost is not None and seconds <= 0):
-                raise ValueError(
-                    f"expected a report with a finite loss and a cost > 0, got loss {number} and cost {seconds}; a "
-                    "training that diverged should raise an exception, which is recorded as a failure"
-                )
+            if not math.isfinite(seconds) or (cost is not None and seconds <= 0):
+                raise ValueError(f"the cost of a report must be a finite number > 0, got {seconds}")
             reported = Reported(self._job.id, value, number, max(seconds, MIN_SECONDS))
             self.reports.append(reported)
             if value >= curve.fidelity.low:

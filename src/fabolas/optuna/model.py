@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from fabolas._types import Array
 from fabolas.numeric_errors import default_error_state
 from fabolas.optuna.parameters import Parameter, learned_conditions, learned_parameters
+from fabolas.plain_values import LARGEST_LOSS, is_loss
 from fabolas.space import Fidelity, Float, Space
 from fabolas.space.parameters import Axis
 from fabolas.space.parse import ParsedSpace
@@ -258,13 +258,14 @@ class StudyModel:
         cost, loss = _cost_of(trial), trial.user_attrs.get(LOSS, trial.value)
         if not self._costs_known:  # then relative sizes stand for costs
             cost = float(np.exp(self.space.log_fractions(suggestion.point[None]).sum()))
-        if loss is not None and math.isfinite(loss) and trial.state != TrialState.FAIL:
+        if loss is not None and is_loss(loss) and trial.state != TrialState.FAIL:
             if suggestion.origin != ADDED:
                 cost = max(cost, MIN_COST)
             return Trial(suggestion, "complete", loss, cost)
         if trial.state == TrialState.FAIL and COST not in trial.user_attrs:
             return Trial(suggestion, "abandoned", None, 0.0, error="the process ended before the trial did")
-        return Trial(suggestion, "failed", None, cost, error=f"{trial.state.name} without a finite value")
+        error = f"{trial.state.name} without a finite value within ±{LARGEST_LOSS:g}"
+        return Trial(suggestion, "failed", None, cost, error=error)
 
     def _fidelity_of(self, trial: FrozenTrial, decision: Decision | None) -> dict[str, float | int]:
         """The fidelities that the objective asked for; the target if it asked for none.

@@ -84,7 +84,7 @@ class Model:
 
     def at_target(self, x: Array) -> Array:
         """Configurations (m, d) -> points (m, d + f) at the target."""
-        return np.concatenate([x, np.ones((len(x), self.space.n_fidelities))], axis=1)
+        return self.space.at_target(x)
 
     @default_error_state()
     def loss(self, points: Array) -> Interval:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import cloudpickle
 from ray.tune.search import Searcher
 
+from fabolas.plain_values import is_loss
 from fabolas.ray.domains import split_param_space
 from fabolas.space import Fidelity
 from fabolas.space.fidelity import parse_fidelities, refuse_reports
@@ -114,7 +114,7 @@ class FabolasSearch(Searcher):
             return
         suggestion, result = self._running.pop(trial_id), result or {}
         loss, cost = result.get(str(self._metric)), result.get("cost", result.get(_SECONDS))
-        if error or loss is None or not math.isfinite(loss):
+        if error or loss is None or not is_loss(loss):
             reason = "the trial ended with an error" if error else f"its result has {self._metric}={loss!r}"
             self.study.fail(suggestion, reason, cost=cost or 0)
         else:

@@ -68,17 +68,14 @@ def _ended_early(file: StudyFile, used: str) -> str:
 
 def _used(file: StudyFile, now: float) -> tuple[float | None, str]:
     """Return the used share of the budget, and the used budget as text: 9 s of 20 s, 78 of 100 trials."""
-    run = file.run_budget
-    if run is None:
+    run, used = file.run_budget, file.usage(now)
+    if run is None or used is None:
         return None, ""
-    since = None if file.lock_owner is None else max(now - run.started, 0.0)
-    used = run.used_seconds(file.history.elapsed, since)
-    trials = run.used_trials(file.history.n_evaluated, int(file.history.abandoned.sum()))
     shares, parts = [], []
     if run.budget.seconds is not None:
-        shares.append(used / run.budget.seconds)
-        parts.append(f"{duration(round(used))} of {duration(run.budget.seconds)}")
+        shares.append(used.seconds / run.budget.seconds)
+        parts.append(f"{duration(round(used.seconds))} of {duration(run.budget.seconds)}")
     if run.budget.trials is not None:
-        shares.append(trials / run.budget.trials)
-        parts.append(f"{number(trials)} of {number(run.budget.trials)} trials")
+        shares.append(used.trials / run.budget.trials)
+        parts.append(f"{number(used.trials)} of {number(run.budget.trials)} trials")
     return min(max(shares), 1.0), ", ".join(parts)

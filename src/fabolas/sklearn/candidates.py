@@ -56,7 +56,7 @@ class Candidates:
         left = self._untried(self._any_target_point)
         if left is None or len(left) > _MAX_PREDICTED or not self._study.history.complete.any():
             return False
-        points = np.column_stack([left, np.ones((len(left), self._study.space.n_fidelities))])
+        points = self._study.space.at_target(left)
         return float(self._study.predict_points(points).cost_limit.sum()) <= seconds
 
     def is_affordable(self, config: dict[str, Any], seconds: float) -> bool:

@@ -1,12 +1,12 @@
 """Runs one trial of a search: scikit-learn cross-validates a candidate on training folds of a given size."""
 
-import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fabolas.execution import MIN_COST_SECONDS, Ended, Job
+from fabolas.plain_values import is_loss
 from fabolas.sklearn.cv_results import CandidateResult, candidate_result
 from fabolas.sklearn.folds import Subsampled
 from fabolas.sklearn.prepare import FitSetup
@@ -57,8 +57,9 @@ class Evaluation:
         self.by_trial[job.id] = result
         cost, score = max(result.seconds, MIN_COST_SECONDS), result.score(self._setup.loss.metric)
         info = result.info() | {"search": self._setup.fingerprint}
-        if math.isfinite(score):
-            return Ended(job.id, "complete", self._setup.loss.to_loss(score), cost, info)
+        loss = self._setup.loss.to_loss(score)
+        if is_loss(loss):
+            return Ended(job.id, "complete", loss, cost, info)
         return Ended(job.id, "failed", None, cost, info, result.error or f"its mean score is {score}")
 
     def _cross_validate(self, params: dict[str, Any], size: int) -> CandidateResult:

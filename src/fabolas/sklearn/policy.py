@@ -16,8 +16,9 @@ from fabolas._types import Array
 from fabolas.policy import RunState
 from fabolas.sklearn.candidates import Candidates
 from fabolas.study import Study
+from fabolas.target_plan import N_FINALISTS, VerificationRules
 from fabolas.trials import Incumbent, Suggestion, Trial
-from fabolas.verification import N_FINALISTS, Verification, VerificationRules, ask_to_verify, spendable
+from fabolas.verification import Verification, ask_to_verify, spendable
 
 # If this many trials have failed and none has succeeded, the search ends.
 _MAX_FAILURES = 100

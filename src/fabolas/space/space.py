@@ -259,6 +259,10 @@ class Space:
         """Whether a training can be continued from its checkpoint."""
         return self.curve_name is not None and self.fidelities[self.curve_name].resume
 
+    def at_target(self, x: Array) -> Array:
+        """Return the configurations x (m, d) as points (m, d + f) at the target."""
+        return np.concatenate([x, np.ones((len(x), self.n_fidelities))], axis=1)
+
     def is_at_target(self, points: Array) -> BoolArray:
         """Return (m,) whether all fidelities of the points (m, d + f) are at the target."""
         at_target: BoolArray = (points[:, self.dim :] == 1.0).all(axis=1)

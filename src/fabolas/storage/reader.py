@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fabolas._types import Array
-from fabolas.budget import RunBudget
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
 from fabolas.reports import Report
+from fabolas.run_budget import RunBudget, Usage
 from fabolas.space import Space
 from fabolas.storage.base import merge_reported
 from fabolas.storage.files import kind_of, resolve
@@ -102,6 +102,17 @@ class StudyFile:
     def overhead(self) -> float:
         """Recorded seconds of overhead."""
         return sum(s.overhead for s in self.suggestions)
+
+    def usage(self, now: float) -> Usage | None:
+        """What the run that has, or had, the study open has used of its budget; None without a budget.
+
+        Args:
+            now: Seconds since the epoch.
+        """
+        if self.run_budget is None:
+            return None
+        run_seconds = None if self.lock_owner is None else max(now - self.run_budget.started, 0.0)
+        return self.run_budget.usage(self.history, run_seconds=run_seconds)
 
 
 def read(path: str | Path) -> StudyFile:

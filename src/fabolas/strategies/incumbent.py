@@ -26,9 +26,8 @@ def recommend(
     `stated_loss.py` limits them to possible losses.
     """
     complete = np.flatnonzero(history.complete)
-    if (
-        len(complete) > surrogate.prior.spec.max_trials
-    ):  # compare only configurations in the data of the models
+    if len(complete) > surrogate.prior.spec.max_trials:
+        # Compare only configurations in the data of the models.
         known = {point_key(point[: history.points.shape[1]]) for point in surrogate.loss.points}
         complete = np.array([i for i in complete if point_key(history.points[i]) in known])
     possible = ~_fails_at_target(space, history, history.points[complete])
@@ -41,7 +40,7 @@ def recommend(
     counts: Array = np.bincount(which, measured).astype(float)
     averages = np.bincount(which, measured * losses) / np.maximum(counts, 1.0)
 
-    target = np.concatenate([x, np.ones((len(x), space.n_fidelities))], axis=1)
+    target = space.at_target(x)
     mean = surrogate.loss.mean_of(target).mean(axis=0)
     mean = mean + shrinkage(counts, surrogate.nugget_fraction) * (averages - mean)
     order = np.argsort(mean, kind="stable")

@@ -5,22 +5,32 @@ not happened. Reports and early outcomes of workers are the exception, see ``sav
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-
-import numpy as np
+from typing import Any
 
 from fabolas._types import Array
-from fabolas.budget import Clock, RunBudget
-from fabolas.execution import MIN_COST_SECONDS, Ended, News, Reported, Started
+from fabolas.budget import Clock
+from fabolas.execution import Ended, News, Reported, Started
 from fabolas.numeric_errors import default_error_state
 from fabolas.reports import Report
-from fabolas.space import Space
+from fabolas.run_budget import RunBudget
 from fabolas.storage import Identity, Storage
+from fabolas.strategies import Strategy
 from fabolas.study.open_suggestions import OpenSuggestion, OpenSuggestions, with_new_id
 from fabolas.study.opening import end_unfinished
-from fabolas.trials import History, Incumbent, Suggestion, Trial
+from fabolas.study.outcomes import (
+    NO_REASON,
+    abandoned_trial,
+    as_outcome,
+    ended_trial,
+    failed_trial,
+    reached,
+    report_of,
+    trial_from_elsewhere,
+)
+from fabolas.trials import History, Incumbent, Outcome, Suggestion, Trial
 
 
 class Ledger:
@@ -40,6 +50,7 @@ class Ledger:
         direction: Whether losses are minimised or maximised.
         strategy_state: The strategy's state when the record was last written; None before the first suggestion.
         trajectory: (elapsed, incumbent) pairs.
+        closed: Whether the storage was released; nothing can be recorded then.
     """
 
     def __init__(
@@ -50,6 +61,7 @@ class Ledger:
         self.direction = identity.direction
         self._unrecorded = 0.0  # seconds of overhead that no suggestion has recorded yet
         self.open_suggestions = OpenSuggestions()
+        self.closed = False
         record = storage.open(identity)
         try:
             self.seed, self.strategy_state = record.seed, record.state
@@ -84,6 +96,28 @@ class Ledger:
         finally:
             self._unrecorded += self._clock() - start
 
+    def restore(self, strategy: Strategy) -> None:
+        """Give the strategy its state of the record, if there is one.
+
+        Raises:
+            ValueError: If the strategy cannot continue from it; the storage is then released.
+        """
+        if self.strategy_state is None:
+            return
+        try:
+            strategy.restore(self.strategy_state)
+        except Exception as error:
+            self.close()
+            raise ValueError(
+                f"the storage holds a state that the strategy {strategy.name!r} cannot continue from ({error!r}); "
+                "it is damaged, or was saved by another version of fabolas"
+            ) from error
+
+    @property
+    def running_for(self) -> dict[int, float]:
+        """Id -> seconds running, for all running suggestions."""
+        return self.open_suggestions.running_for(self._clock())
+
     @property
     def next_overhead(self) -> float:
         """Seconds of overhead that the next suggestion records."""
@@ -95,7 +129,7 @@ class Ledger:
         recorded = sum(self.history.overheads.tolist()) + self.open_suggestions.overhead
         return float(recorded) + (self._unrecorded if self._fixed_overhead is None else 0.0)
 
-    def add(
+    def hand_out(
         self, suggestion: Suggestion, state: dict[str, Array], undo: dict[str, Array], *, queued: bool
     ) -> None:
         """Hand out a new suggestion.
@@ -106,40 +140,29 @@ class Ledger:
             undo: The strategy's state before it.
             queued: Whether the evaluation starts later; until then the suggestion can be cancelled.
         """
-        before, started_at = self._unrecorded, None if queued else time.time()
-        with self.timed_overhead():
-            self._storage.add_suggestion(suggestion, state, started_at)
-        self._unrecorded -= before
-        self.next_id += 1
         if queued:
-            entry = OpenSuggestion(suggestion, undo=undo)
+            self._add(OpenSuggestion(suggestion, undo=undo), state)
         else:
-            entry = OpenSuggestion(suggestion, started=self._clock(), started_at=started_at)
-        self.open_suggestions.add(entry)
+            entry = OpenSuggestion(suggestion, started_at=time.time())
+            self._add(entry, state)
+            entry.started = self._clock()
 
     def enqueue(self, suggestion: Suggestion, state: dict[str, Array]) -> None:
-        """Record a suggestion that waits for the next ``ask``.
+        """Record a suggestion that waits for the next ``ask``; arguments as for ``hand_out``."""
+        self._add(OpenSuggestion(suggestion, waiting=True, kept_if_cancelled=True), state)
 
-        Args:
-            suggestion: As in ``add``.
-            state: The strategy's state after it.
-        """
+    def _add(self, entry: OpenSuggestion, state: dict[str, Array]) -> None:
+        """Record a new suggestion, and with it the overhead until now."""
         before = self._unrecorded
         with self.timed_overhead():
-            self._storage.add_suggestion(suggestion, state, None)
+            self._storage.add_suggestion(entry.suggestion, state, entry.started_at)
         self._unrecorded -= before
         self.next_id += 1
-        self.open_suggestions.add(OpenSuggestion(suggestion, waiting=True, kept_if_cancelled=True))
+        self.open_suggestions.add(entry)
 
-    def add_from_elsewhere(self, trial: Trial, state: dict[str, Array]) -> Trial:
-        """Record a trial that was measured elsewhere: its suggestion is new, and it takes no time."""
-        with self.timed_overhead():
-            self._storage.add_suggestion(trial.suggestion, state, time.time())
-        self.next_id += 1
-        return self._append(replace(trial, elapsed=self.history.elapsed))
-
-    def start(self, entry: OpenSuggestion, at: float | None) -> None:
+    def start(self, suggestion: Suggestion | int, at: float | None) -> None:
         """The evaluation has started: now, or at a time in seconds since the epoch."""
+        entry = self.find(suggestion)
         now = time.time()
         started_at = now if at is None else at
         started = self._clock() - max(now - started_at, 0.0)
@@ -174,7 +197,35 @@ class Ledger:
         self._unrecorded += suggestion.overhead if self._fixed_overhead is None else 0.0
         return entry.undo
 
-    def readmit(self, suggestion: Suggestion, state: dict[str, Array]) -> Suggestion:
+    def tell(
+        self,
+        suggestion: Suggestion | int,
+        loss: float | Outcome,
+        cost: float | None,
+        info: Mapping[str, Any] | None,
+        state: dict[str, Array],
+        *,
+        stopped: bool,
+        restarted: bool,
+    ) -> Trial:
+        """Record a loss: ``Study.tell``, with the strategy's state."""
+        now = self._clock()
+        entry = self.find(suggestion, or_abandoned=True)
+        outcome = as_outcome(loss, cost, info)
+        seconds = entry.cost(outcome.cost, now)
+        trial = Trial(
+            self._readmit(entry.suggestion, state),
+            "complete",
+            outcome.loss,
+            seconds,
+            outcome.info,
+            reports=entry.reports,
+            stopped=stopped,
+            restarted=restarted,
+        )
+        return self._add_trial(trial)
+
+    def _readmit(self, suggestion: Suggestion, state: dict[str, Array]) -> Suggestion:
         """The suggestion itself if it is pending; one that was abandoned is handed out again under a new id."""
         if self.open_suggestions.get(suggestion.id) is not None:
             return suggestion
@@ -185,7 +236,72 @@ class Ledger:
         self.next_id += 1
         return again
 
-    def add_trial(self, trial: Trial, elapsed: float | None = None) -> Trial:
+    def tell_report(
+        self, suggestion: Suggestion | int, loss: float, cost: float | None, fidelity: Mapping[str, float]
+    ) -> bool:
+        """Record a report: ``Study.tell_report``."""
+        now = self._clock()
+        entry = self.find(suggestion)
+        value = reached(self._space, entry, fidelity)
+        self._add_report(entry, value, loss, entry.cost(cost, now))
+        rule = entry.suggestion.stop_rule
+        return rule is not None and rule.stops(value, loss)
+
+    def fail(
+        self,
+        suggestion: Suggestion | int,
+        reason: str | BaseException,
+        cost: float | None,
+        info: Mapping[str, Any] | None,
+    ) -> Trial:
+        """Record a failure: ``Study.fail``."""
+        now = self._clock()
+        return self._add_trial(failed_trial(self.find(suggestion), reason, cost, info, now))
+
+    def abandon(
+        self, suggestion: Suggestion | int, reason: str, cost: float | None, elapsed: float | None
+    ) -> Trial:
+        """Record that nobody waits for a suggestion any more: ``Study.abandon``."""
+        now = self._clock()
+        entry = self.find(suggestion)
+        if entry.outcome is not None:
+            return self._add_trial(entry.outcome, elapsed)
+        return self._add_trial(abandoned_trial(entry, reason, cost, now), elapsed)
+
+    def tell_outcome(self, ended: Ended, elapsed: float | None) -> Trial:
+        """Record the outcome that a worker returned, complete, failed or abandoned.
+
+        Args:
+            ended: The worker's report.
+            elapsed: Seconds that the study has used by the clock, if trials run at the same time; None if they
+                run one after another.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended.
+        """
+        entry = self.find(ended.id)
+        if ended.status == "abandoned":
+            return self.abandon(ended.id, ended.error or NO_REASON, ended.cost, elapsed)
+        return self._add_trial(self._trial_of(entry, ended), elapsed)
+
+    def add_from_elsewhere(
+        self,
+        config: Mapping[str, Any],
+        fidelity: Mapping[str, Any] | None,
+        loss: float | None,
+        cost: float,
+        info: Mapping[str, Any] | None,
+        state: dict[str, Array],
+    ) -> Trial:
+        """Record a result that was measured elsewhere: ``Study.add``. Its suggestion is new, and it takes no time."""
+        self.check_open()
+        trial = trial_from_elsewhere(self.next_id, self._space, config, fidelity, loss, cost, info)
+        with self.timed_overhead():
+            self._storage.add_suggestion(trial.suggestion, state, time.time())
+        self.next_id += 1
+        return self._append(replace(trial, elapsed=self.history.elapsed))
+
+    def _add_trial(self, trial: Trial, elapsed: float | None = None) -> Trial:
         """Record a trial that has ended.
 
         Args:
@@ -211,28 +327,30 @@ class Ledger:
         return replace(trial, elapsed=elapsed, started=started, ended=ended)
 
     def save_event(self, event: News, elapsed: float | None) -> None:
-        """Keep what a worker reports before it is recorded; may be called from any thread.
+        """Have the storage keep at once what a worker reports, before the study records it.
 
-        A report or an early outcome that cannot be written still counts here; ``add_trial`` writes it again.
+        Of a study, only this may be called from any thread, also while it computes a suggestion. Its trials do not
+        change. If the process is killed before ``tell_outcome``, the next one to open the storage finds the outcome as
+        if it had been recorded.
         """
         entry = self.open_suggestions.get(event.id)
         if entry is None or (isinstance(event, Ended) and event.status == "abandoned"):
             return
         if isinstance(event, Reported):
-            self.add_report(entry, event.value, event.loss, event.cost)
+            self._add_report(entry, event.value, event.loss, event.cost)
             return
         outcome: Trial | None = None
         if isinstance(event, Ended):
-            outcome = self._timed(self.trial_of(entry, event), elapsed)
+            outcome = self._timed(self._trial_of(entry, event), elapsed)
             entry.outcome = outcome
-        # If this cannot be written now, `add_trial` writes it later, or raises then.
+        # If this cannot be written now, `_add_trial` writes it later, or raises then.
         with suppress(RuntimeError):
             if outcome is not None:
                 self._storage.add_reported(outcome)
             elif isinstance(event, Started):
                 self._storage.add_start(event.id, event.at)
 
-    def add_report(self, entry: OpenSuggestion, value: float, loss: float, cost: float) -> Report | None:
+    def _add_report(self, entry: OpenSuggestion, value: float, loss: float, cost: float) -> Report | None:
         """Keep what a training reports on the way; may be called from any thread.
 
         A value that was reported before, or is below the range of the fidelity, is left out.
@@ -245,16 +363,16 @@ class Ledger:
         if report is None or any(known.fidelity == report.fidelity for known in entry.reports):
             return None
         entry.reports = (*entry.reports, report)
-        # If this cannot be written now, `add_trial` writes it later, or raises then.
+        # If this cannot be written now, `_add_trial` writes it later, or raises then.
         with suppress(RuntimeError):
             self._storage.add_report(entry.suggestion.id, report)
         return report
 
-    def trial_of(self, entry: OpenSuggestion, ended: Ended) -> Trial:
+    def _trial_of(self, entry: OpenSuggestion, ended: Ended) -> Trial:
         """The trial of a worker's outcome that is complete or failed, with all its reports."""
         for reported in ended.reports:
-            self.add_report(entry, reported.value, reported.loss, reported.cost)
-        return _ended_trial(entry.suggestion, ended, entry.reports)
+            self._add_report(entry, reported.value, reported.loss, reported.cost)
+        return ended_trial(entry, ended)
 
     def note_incumbent(self, incumbent: Incumbent) -> None:
         """Add the incumbent to the trajectory if a trial has ended since the last one."""
@@ -275,44 +393,17 @@ class Ledger:
         """Keep the budget of this run, for ``fabolas status``."""
         self._storage.save_run_budget(run_budget)
 
+    def find(self, given: Suggestion | int, or_abandoned: bool = False) -> OpenSuggestion:
+        """The open suggestion that is given itself or by its id; see ``OpenSuggestions.find``."""
+        self.check_open()
+        return self.open_suggestions.find(given, self.history.trials, or_abandoned)
+
+    def check_open(self) -> None:
+        """Raise an error if the storage was released."""
+        if self.closed:
+            raise RuntimeError("this study is closed; open it again with fabolas.Study(..., storage=...)")
+
     def close(self) -> None:
         """Free the storage; a second call does nothing."""
+        self.closed = True
         self._storage.close()
-
-
-def _ended_trial(suggestion: Suggestion, ended: Ended, reports: tuple[Report, ...] = ()) -> Trial:
-    """The trial of a worker's outcome that is complete or failed."""
-    failed = ended.status != "complete"
-    return Trial(
-        suggestion,
-        "failed" if failed else "complete",
-        None if failed else ended.loss,
-        ended.cost if failed else max(ended.cost, MIN_COST_SECONDS),
-        ended.info,
-        (ended.error or "no reason given") if failed else None,
-        reports=reports,
-        stopped=ended.stopped and bool(reports) and not failed,
-        restarted=ended.restarted,
-    )
-
-
-def report_of(space: Space, suggestion: Suggestion, value: float, loss: float, cost: float) -> Report | None:
-    """The report of a suggestion's training at a value of its fidelity; None if the value is below the range.
-
-    Raises:
-        ValueError: If no fidelity has reports, or the value is above what was suggested.
-        TypeError: If the value is not a number.
-    """
-    name, column = space.curve_name, space.curve_column
-    if name is None or column is None:
-        raise ValueError(
-            "no fidelity of this space is declared with reports; write fabolas.Fidelity(low, high, reports=True)"
-        )
-    wanted = suggestion.fidelity[name]
-    if value > wanted:
-        raise ValueError(f"expected a report with {name} of at most {wanted}, as suggested, got {value}")
-    if value < space.fidelities[name].low:
-        return None
-    point = np.array(suggestion.point)
-    point[column] = space.fidelities[name].coordinate(value)
-    return Report({**suggestion.fidelity, name: value}, point, loss, cost)

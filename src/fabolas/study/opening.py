@@ -1,6 +1,7 @@
 """How a study is opened: its arguments are checked, and what its last process left unfinished is ended."""
 
 import operator
+import secrets
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -8,7 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from fabolas.reports import Report
-from fabolas.storage import MemoryStorage, Record, SqliteStorage, Storage, merge_reported
+from fabolas.space import Space
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage, merge_reported
+from fabolas.strategies import Strategy, options_of
+from fabolas.strategies.maximized import Direction
 from fabolas.trials import History, Suggestion, Trial
 
 
@@ -84,6 +88,17 @@ def storage_of(storage: str | Path | Storage | None) -> Storage:
             "memory"
         )
     return storage
+
+
+def identity_of(space: Space, strategy: Strategy, seed: int | None, direction: Direction) -> Identity:
+    """Which study the arguments describe; without a seed, one is drawn.
+
+    Raises:
+        ValueError: If the seed is not a whole number >= 0.
+    """
+    used = secrets.randbits(32) if seed is None else check_seed(seed)
+    options = options_of(strategy)
+    return Identity(space, strategy.name, options, used, seed_given=seed is not None, direction=direction)
 
 
 def check_seed(seed: int) -> int:

@@ -1,48 +1,35 @@
-"""``Study``: ask, enqueue, propose, cancel. ``recording.py`` has tell and fail, ``view.py`` what can be read."""
+"""The study: what is asked of it and what it is told. What can be read is in ``view.py``.
 
-import secrets
+``ask`` goes on in ``proposer.py``, which asks the strategy. ``tell`` goes on in ``ledger.py``, which writes the record.
+"""
+
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
 from fabolas.budget import Clock
+from fabolas.execution import Ended, News
 from fabolas.keywords import check_keywords
+from fabolas.run_budget import RunBudget
 from fabolas.space import Fidelity, Space
-from fabolas.storage import Identity, Storage
-from fabolas.strategies import Proposal, Strategy, make, option_names, options_of
-from fabolas.strategies.continuation import Continuations
+from fabolas.storage import Storage
+from fabolas.strategies import Prediction, Proposal, Strategy, make, option_names
 from fabolas.strategies.maximized import Direction, check_direction, directed
-from fabolas.strategies.separation import separate_from_pending
 from fabolas.study.ledger import Ledger
-from fabolas.study.opening import check_overhead, check_seed, storage_of
-from fabolas.study.recording import RecordingStudy
-from fabolas.trials import ENQUEUED, Suggestion
+from fabolas.study.opening import check_overhead, identity_of, storage_of
+from fabolas.study.proposer import Proposer
+from fabolas.study.view import StudyView
+from fabolas.trials import ENQUEUED, Incumbent, Outcome, Suggestion, Trial
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A proposal that was not accepted or discarded yet.
-
-    Attributes:
-        undo: The strategy's state before it.
-        rng: The source of randomness that made it.
-        point: (D,) What the strategy proposed; empty while it decides.
-    """
-
-    undo: dict[str, Array]
-    rng: np.random.Generator
-    point: Array = field(default_factory=lambda: np.empty(0))
-
-
-class Study(RecordingStudy):
+class Study(StudyView):
     """Suggests what to evaluate, records the outcomes, and names the best configuration.
 
     All its decisions follow from its record: the same seed, outcomes and recorded overhead give the same
@@ -84,26 +71,52 @@ class Study(RecordingStudy):
         check_keywords(options, Study, option_names(strategy))
         space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
         made = directed(make(strategy, space, **options), check_direction(direction))
-        given = None if seed is None else check_seed(seed)
-        seed_used = secrets.randbits(32) if given is None else given
-        identity = Identity(
-            space, made.name, options_of(made), seed_used, seed_given=given is not None, direction=direction
-        )
+        identity = identity_of(space, made, seed, direction)
         ledger = Ledger(storage_of(storage), identity, clock, check_overhead(overhead))
-        super().__init__(space, made, ledger, clock)
-        self._draft: _Draft | None = None
+        ledger.restore(made)
+        super().__init__(space, ledger)
+        self._strategy, self._ledger, self._proposer = made, ledger, Proposer(space, made, ledger)
         self.stop_requested: str | None = None
-        # Ids of the trials whose checkpoint exists; None assumes that all exist. The engine sets it.
-        self.checkpoints: frozenset[int] | None = None
-        if ledger.strategy_state is not None:
-            try:
-                self.strategy.restore(ledger.strategy_state)
-            except Exception as error:
-                self.close()
-                raise ValueError(
-                    f"the storage holds a state that the strategy {made.name!r} cannot continue from ({error!r}); "
-                    "it is damaged, or was saved by another version of fabolas"
-                ) from error
+
+    @property
+    def strategy(self) -> Strategy:
+        """Decides what to evaluate next."""
+        return self._strategy
+
+    @property
+    def pending(self) -> tuple[Suggestion, ...]:
+        """Suggestions that were handed out and have not ended."""
+        return self._ledger.open_suggestions.handed_out
+
+    @property
+    def waiting(self) -> tuple[Suggestion, ...]:
+        """Suggestions that the next calls of ``ask`` return: enqueued, or left over from before a restart."""
+        return self._ledger.open_suggestions.waiting
+
+    @property
+    def running(self) -> tuple[Suggestion, ...]:
+        """Pending suggestions whose evaluation has started."""
+        return self._ledger.open_suggestions.started
+
+    @property
+    def running_for(self) -> dict[int, float]:
+        """Id -> seconds running, for all running suggestions."""
+        return self._ledger.running_for
+
+    @property
+    def spent(self) -> float:
+        """Seconds in the record: all evaluations and all overhead, that of pending suggestions included."""
+        return self.history.spent + self._ledger.open_suggestions.overhead
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the study has used: ``spent``, unless trials ran at the same time."""
+        return self.history.elapsed + self._ledger.open_suggestions.overhead
+
+    @property
+    def closed(self) -> bool:
+        """Whether the storage was released; nothing can be recorded then."""
+        return self._ledger.closed
 
     def ask(
         self, *, remaining: float | None = None, at_target: bool = False, queued: bool = False
@@ -126,7 +139,7 @@ class Study(RecordingStudy):
 
     def ask_waiting(self, *, queued: bool = False) -> Suggestion | None:
         """The first suggestion that waits: enqueued, or not started when the study was last closed; None if none."""
-        self._check_open()
+        self._ledger.check_open()
         entry = self._ledger.open_suggestions.hand_out_waiting()
         if entry is None:
             return None
@@ -156,20 +169,9 @@ class Study(RecordingStudy):
             ValueError: If the space has no such configuration or fidelity.
             TypeError: If a value is of the wrong type.
         """
-        self._check_open()
-        self.discard()
-        point = self.space.encode(config, fidelity)
-        proposal = Proposal(
-            point, origin, effort=0.0, predicted_cost=predicted_cost, continues=self._continues(point)
+        return self._proposer.suggest(
+            config, fidelity, queued=queued, origin=origin, predicted_cost=predicted_cost
         )
-        return self._record_suggestion(proposal, self.strategy.state(), queued=queued)
-
-    def _continues(self, point: Array) -> int | None:
-        """The trial whose training an evaluation of the point can continue; None if there is none."""
-        if not self.space.resumes:
-            return None
-        history = self.history.with_checkpoints(self.checkpoints)
-        return Continuations.of(self.space, history, self.pending).continues(point)
 
     def enqueue(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None) -> None:
         """Have a configuration evaluated: the next calls of ``ask`` return what was enqueued, in that order.
@@ -185,113 +187,19 @@ class Study(RecordingStudy):
             ValueError: If the space has no such configuration or fidelity.
             TypeError: If a value is of the wrong type.
         """
-        self._check_open()
-        self.discard()
-        point, undo = self.space.encode(config, fidelity), self.strategy.state()
-        proposal = Proposal(point, ENQUEUED, effort=0.0)
-        if fidelity is None and self.space.n_fidelities:
-            chosen = self._propose(self._ledger.open_suggestions.all)
-            self._draft = None
-            d = self.space.dim
-            point = np.concatenate([point[:d], chosen.point[d:]])
-            proposal = Proposal(point, chosen.origin, chosen.effort)
-        self._record_suggestion(proposal, undo, waiting=True)
+        self._proposer.enqueue(config, fidelity)
 
     def propose(self, *, remaining: float | None = None, at_target: bool = False) -> Proposal:
-        """What ``ask`` would suggest, for a caller that may want another point.
-
-        ``accept`` makes a suggestion of the proposal, as it is or with another point. ``discard`` forgets it: the
-        strategy is then as before, and the overhead still counts. Another call of ``propose`` also discards it.
-
-        Args:
-            remaining: As in ``ask``.
-            at_target: As in ``ask``.
-        """
-        self._check_open()
-        return self._propose(self.pending, remaining, at_target)
-
-    def _propose(
-        self, pending: tuple[Suggestion, ...], remaining: float | None = None, at_target: bool = False
-    ) -> Proposal:
-        self.discard()
-        undo, rng = self.strategy.state(), np.random.default_rng([self.seed, self._ledger.next_id])
-        self._draft = _Draft(undo, rng)
-        try:
-            with self._ledger.timed_overhead():
-                history = self.history.with_checkpoints(self.checkpoints)
-                proposal = self.strategy.suggest(
-                    history, pending, rng, remaining=remaining, at_target=at_target
-                )
-        except BaseException:
-            self.discard()  # an interrupted proposal must not leave a half-changed strategy
-            raise
-        self._draft = _Draft(undo, rng, proposal.point)
-        return proposal
+        """What ``ask`` would suggest, for a caller that may want another point; see ``Proposer.propose``."""
+        return self._proposer.propose(remaining=remaining, at_target=at_target)
 
     def accept(self, proposal: Proposal, *, queued: bool = False) -> Suggestion:
-        """Hand out a proposal as a suggestion.
-
-        Its configuration is moved a little if the same point is already pending. If the point differs from the proposed
-        one, the suggestion does not continue a training, does not stop early, and its cost is not predicted.
-
-        Args:
-            proposal: What ``propose`` returned, or the same with another point.
-            queued: As in ``ask``.
-
-        Raises:
-            ValueError: If nothing was proposed since the last suggestion.
-        """
-        self._check_open()
-        draft = self._draft
-        if draft is None:
-            raise ValueError("there is no proposal to accept; call propose() first")
-        try:
-            with self._ledger.timed_overhead():
-                pending = np.array([s.point for s in self.pending]).reshape(-1, len(proposal.point))
-                point = separate_from_pending(self.space, proposal.point, pending, draft.rng)
-        except BaseException:
-            self.discard()
-            raise
-        self._draft = None
-        if not np.array_equal(proposal.point, draft.point):
-            proposal = replace(proposal, predicted_cost=None)
-        if not np.array_equal(point, draft.point):  # another configuration: nothing to continue
-            proposal = replace(proposal, point=point, continues=None, stop_rule=None)
-        return self._record_suggestion(proposal, draft.undo, queued=queued)
+        """Hand out a proposal, as it is or with another point; see ``Proposer.accept``."""
+        return self._proposer.accept(proposal, queued=queued)
 
     def discard(self) -> None:
         """Forget what was proposed and not accepted; its overhead still counts."""
-        if self._draft is not None:
-            self.strategy.restore(self._draft.undo)
-            self._draft = None
-
-    def _record_suggestion(
-        self, proposal: Proposal, undo: dict[str, Array], *, queued: bool = False, waiting: bool = False
-    ) -> Suggestion:
-        """Record a suggestion; if that fails, the strategy is reset to the state ``undo``."""
-        try:
-            with self._ledger.timed_overhead():
-                config, fidelity = self.space.decode(proposal.point)
-            suggestion = Suggestion(
-                self._ledger.next_id,
-                config,
-                fidelity,
-                proposal.point,
-                continues=proposal.continues,
-                stop_rule=proposal.stop_rule,
-                overhead=self._ledger.next_overhead,
-                effort=proposal.effort,
-                predicted_cost=proposal.predicted_cost,
-                origin=proposal.origin,
-            )
-            if waiting:
-                self._ledger.enqueue(suggestion, self.strategy.state())
-            else:
-                self._ledger.add(suggestion, self.strategy.state(), undo, queued=queued)
-        except BaseException:
-            self.strategy.restore(undo)
-            raise
-        return replace(suggestion)
+        self._proposer.discard()
 
     def cancel(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion before it is started, as if it had never been asked for.
@@ -302,11 +210,186 @@ class Study(RecordingStudy):
         Raises:
             ValueError: If other suggestions were handed out after it, or if it was started or has ended.
         """
-        entry = self._find(suggestion)
-        self.discard()
-        undo = self._ledger.cancel(entry)
-        if undo is not None:
-            self.strategy.restore(undo)
+        self._proposer.cancel(suggestion)
+
+    def start(self, suggestion: Suggestion | int, at: float | None = None) -> None:
+        """Record that the evaluation of a suggestion has started; it was asked for with ``queued=True``.
+
+        Args:
+            suggestion: What ``ask`` returned, or its id.
+            at: When it started, in seconds since the epoch; None for now.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended.
+        """
+        self._ledger.start(suggestion, at)
+
+    def tell(
+        self,
+        suggestion: Suggestion | int,
+        loss: float | Outcome,
+        cost: float | None = None,
+        info: Mapping[str, Any] | None = None,
+        *,
+        stopped: bool = False,
+        restarted: bool = False,
+    ) -> Trial:
+        """Record the loss of a suggestion.
+
+        A suggestion that was abandoned may be told after all, for example if a worker survived the process that
+        had opened the study. The loss then becomes a trial of its own with a new id.
+
+        Args:
+            suggestion: What ``ask`` returned, or its id.
+            loss: A finite number, or an Outcome that holds it with cost and info.
+            cost: Seconds that the evaluation took; None takes the time since it was started.
+            info: Anything to keep with the trial, stored as JSON.
+            stopped: Whether the training stopped early. The trial is then an evaluation at its last report.
+            restarted: Whether it started from scratch although the suggestion continues another training.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended, the loss is not finite, or the cost is not > 0.
+            TypeError: If the loss or the cost is not a number.
+        """
+        state = self.strategy.state()
+        return self._ledger.tell(suggestion, loss, cost, info, state, stopped=stopped, restarted=restarted)
+
+    def tell_report(
+        self, suggestion: Suggestion | int, loss: float, cost: float | None = None, **fidelity: float
+    ) -> bool:
+        """Record the loss of a training on the way, at a value of the fidelity that was declared with reports.
+
+            study.tell_report(suggestion, loss=0.21, epochs=3)
+
+        Args:
+            suggestion: What ``ask`` returned, or its id.
+            loss: A finite number.
+            cost: Seconds from the start of the trial until now; None takes the time since it was started.
+            **fidelity: The fidelity by name, and the value that the training has reached. Values increase; one below
+                the range of the fidelity is left out.
+
+        Returns:
+            Whether the training should stop, see ``stop_early`` of the strategy; tell it with ``stopped=True`` then.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended, or the fidelity is not one with reports.
+        """
+        return self._ledger.tell_report(suggestion, loss, cost, fidelity)
+
+    def fail(
+        self,
+        suggestion: Suggestion | int,
+        reason: str | BaseException,
+        cost: float | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """Record that the evaluation of a suggestion failed: its time counts, and its region is avoided.
+
+        Args:
+            suggestion: What ``ask`` returned, or its id.
+            reason: What happened, as text or as an exception, whose traceback is kept.
+            cost: Seconds until it failed, 0 if that is unknown; None takes the time since it was started.
+            info: Anything to keep of what was measured until then, stored as JSON.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended, or the cost is not >= 0.
+        """
+        return self._ledger.fail(suggestion, reason, cost, info)
+
+    def abandon(
+        self,
+        suggestion: Suggestion | int,
+        reason: str,
+        cost: float | None = None,
+        *,
+        elapsed: float | None = None,
+    ) -> Trial:
+        """Record that the study stopped waiting for a suggestion: its time counts, its configuration is not blamed.
+
+        If a worker has reported its outcome, that outcome is recorded instead.
+
+        Args:
+            suggestion: What ``ask`` returned, or its id.
+            reason: Why, as text.
+            cost: Seconds until it was abandoned, 0 if that is unknown; None takes the time since it was started.
+            elapsed: Seconds that the study has used by the clock, if trials run at the same time; None if they
+                run one after another.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has ended.
+        """
+        return self._ledger.abandon(suggestion, reason, cost, elapsed)
+
+    def add(
+        self,
+        config: Mapping[str, Any],
+        fidelity: Mapping[str, Any] | None,
+        loss: float | None,
+        cost: float,
+        info: Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """Add a result that was measured elsewhere. The models learn from it as from any other.
+
+        It is not part of the study's time: ``elapsed`` stays as it is, and it does not count towards a budget. To take
+        over the trials of another study, for example one with a narrower space:
+
+            for trial in fabolas.load("old.db").trials:
+                if trial.status != "abandoned":
+                    study.add(trial.config, trial.fidelity, trial.loss, trial.cost)
+
+        Args:
+            config: A configuration of the space.
+            fidelity: Fidelities by name; None for the target.
+            loss: A finite number; None if the evaluation failed.
+            cost: Seconds that the evaluation took.
+            info: Anything to keep with the trial, stored as JSON.
+
+        Raises:
+            ValueError: If the space has no such configuration or fidelity, the loss is not finite, or the cost is
+                not > 0.
+            TypeError: If a value is of the wrong type.
+        """
+        return self._ledger.add_from_elsewhere(config, fidelity, loss, cost, info, self.strategy.state())
+
+    def tell_outcome(self, ended: Ended, elapsed: float | None = None) -> Trial:
+        """Record what a worker has reported; see ``Ledger.tell_outcome``."""
+        return self._ledger.tell_outcome(ended, elapsed)
+
+    def save_event(self, event: News, elapsed: float | None = None) -> None:
+        """Have the storage keep at once what a worker reports, from any thread; see ``Ledger.save_event``."""
+        self._ledger.save_event(event, elapsed)
+
+    def save_run_budget(self, run_budget: RunBudget) -> None:
+        """Have the storage keep the budget of this run, for ``fabolas status``."""
+        self._ledger.save_run_budget(run_budget)
+
+    def set_checkpoints(self, ids: frozenset[int]) -> None:
+        """Say which trials have a checkpoint that can be continued. Without this, all of them count as having one."""
+        self._proposer.checkpoints = ids
+
+    def incumbent(self) -> Incumbent | None:
+        """The evaluated configuration with the best expected loss at the target; None if there is none.
+
+        Its time counts as overhead. The answer is added to ``trajectory`` if a trial has ended since the last one.
+        """
+        with self._ledger.timed_overhead():
+            incumbent = self.strategy.incumbent(self.history)
+            if incumbent is not None and not self.closed:
+                self._ledger.note_incumbent(incumbent)
+        return incumbent
+
+    def save_answer(self, answer: Incumbent) -> None:
+        """Add the answer of a run to ``trajectory`` when the run ends, unless it is already the last one there.
+
+        It can differ from ``incumbent``, which ``trajectory`` has for the same trials (see ``verified_incumbent``).
+        """
+        if not self.closed:
+            self._ledger.note_answer(answer)
+
+    def predict_points(self, points: Array) -> Prediction:
+        """As in ``StudyView``; its time counts as overhead."""
+        with self._ledger.timed_overhead():
+            return super().predict_points(points)
 
     def stop(self, reason: str = "study.stop() was called") -> None:
         """End the run of ``minimize`` that this study belongs to: no new trial starts, running ones are waited for.
@@ -314,6 +397,18 @@ class Study(RecordingStudy):
         A callback may call this. In your own loop, look at ``stop_requested``, which is the reason, or None.
         """
         self.stop_requested = reason
+
+    def close(self) -> None:
+        """Free the storage for others; a second call does nothing."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         ended, failed = len(self.history), int(self.history.failed.sum())

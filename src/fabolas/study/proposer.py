@@ -1,0 +1,199 @@
+"""How a study makes suggestions: it asks the strategy, and undoes what nobody accepts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.space import Space
+from fabolas.strategies import Proposal, Strategy
+from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.separation import separate_from_pending
+from fabolas.study.ledger import Ledger
+from fabolas.trials import ENQUEUED, History, Suggestion
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A proposal that was not accepted or discarded yet.
+
+    Attributes:
+        undo: The strategy's state before it.
+        rng: The source of randomness that made it.
+        point: (D,) What the strategy proposed; empty while it decides.
+    """
+
+    undo: dict[str, Array]
+    rng: np.random.Generator
+    point: Array = field(default_factory=lambda: np.empty(0))
+
+
+class Proposer:
+    """Asks the strategy for proposals, and has the ledger record them as suggestions.
+
+    A suggestion that cannot be recorded has not happened: the strategy is then as before.
+
+    Args:
+        space: The search space.
+        strategy: Decides what to evaluate next.
+        ledger: The record.
+
+    Attributes:
+        checkpoints: Ids of the trials whose checkpoint exists; None assumes that all exist.
+    """
+
+    def __init__(self, space: Space, strategy: Strategy, ledger: Ledger) -> None:
+        self._space, self._strategy, self._ledger = space, strategy, ledger
+        self._draft: _Draft | None = None
+        self.checkpoints: frozenset[int] | None = None
+
+    def propose(self, *, remaining: float | None = None, at_target: bool = False) -> Proposal:
+        """What ``Study.ask`` would suggest, for a caller that may want another point.
+
+        ``accept`` makes a suggestion of the proposal, as it is or with another point. ``discard`` forgets it: the
+        strategy is then as before, and the overhead still counts. Another call of ``propose`` also discards it.
+
+        Args:
+            remaining: As in ``Study.ask``.
+            at_target: As in ``Study.ask``.
+        """
+        self._ledger.check_open()
+        return self._propose(self._pending, remaining, at_target)
+
+    def _propose(
+        self, pending: tuple[Suggestion, ...], remaining: float | None = None, at_target: bool = False
+    ) -> Proposal:
+        self.discard()
+        undo, rng = self._strategy.state(), np.random.default_rng([self._ledger.seed, self._ledger.next_id])
+        self._draft = _Draft(undo, rng)
+        try:
+            with self._ledger.timed_overhead():
+                proposal = self._strategy.suggest(
+                    self._history, pending, rng, remaining=remaining, at_target=at_target
+                )
+        except BaseException:
+            self.discard()  # an interrupted proposal must not leave a half-changed strategy
+            raise
+        self._draft = _Draft(undo, rng, proposal.point)
+        return proposal
+
+    def accept(self, proposal: Proposal, *, queued: bool) -> Suggestion:
+        """Hand out a proposal as a suggestion.
+
+        Its configuration is moved a little if the same point is already pending. If the point differs from the proposed
+        one, the suggestion does not continue a training, does not stop early, and its cost is not predicted.
+
+        Args:
+            proposal: What ``propose`` returned, or the same with another point.
+            queued: As in ``Study.ask``.
+
+        Raises:
+            ValueError: If nothing was proposed since the last suggestion.
+        """
+        self._ledger.check_open()
+        draft = self._draft
+        if draft is None:
+            raise ValueError("there is no proposal to accept; call propose() first")
+        try:
+            with self._ledger.timed_overhead():
+                pending = np.array([s.point for s in self._pending]).reshape(-1, len(proposal.point))
+                point = separate_from_pending(self._space, proposal.point, pending, draft.rng)
+        except BaseException:
+            self.discard()
+            raise
+        self._draft = None
+        if not np.array_equal(proposal.point, draft.point):
+            proposal = replace(proposal, predicted_cost=None)
+        if not np.array_equal(point, draft.point):  # another configuration: nothing to continue
+            proposal = replace(proposal, point=point, continues=None, stop_rule=None)
+        return self._record(proposal, draft.undo, queued=queued)
+
+    def discard(self) -> None:
+        """Forget what was proposed and not accepted; its overhead still counts."""
+        if self._draft is not None:
+            self._strategy.restore(self._draft.undo)
+            self._draft = None
+
+    def suggest(
+        self,
+        config: Mapping[str, Any],
+        fidelity: Mapping[str, Any] | None,
+        *,
+        queued: bool,
+        origin: str,
+        predicted_cost: float | None,
+    ) -> Suggestion:
+        """Hand out exactly this configuration and fidelity: ``Study.ask_for``."""
+        self._ledger.check_open()
+        self.discard()
+        point = self._space.encode(config, fidelity)
+        proposal = Proposal(
+            point, origin, effort=0.0, predicted_cost=predicted_cost, continues=self._continues(point)
+        )
+        return self._record(proposal, self._strategy.state(), queued=queued)
+
+    def enqueue(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None) -> None:
+        """Have a configuration wait for the next ``ask``: ``Study.enqueue``."""
+        self._ledger.check_open()
+        self.discard()
+        point, undo = self._space.encode(config, fidelity), self._strategy.state()
+        proposal = Proposal(point, ENQUEUED, effort=0.0)
+        if fidelity is None and self._space.n_fidelities:
+            chosen = self._propose(self._ledger.open_suggestions.all)
+            self._draft = None
+            d = self._space.dim
+            point = np.concatenate([point[:d], chosen.point[d:]])
+            proposal = Proposal(point, chosen.origin, chosen.effort)
+        self._record(proposal, undo, waiting=True)
+
+    def cancel(self, suggestion: Suggestion | int) -> None:
+        """Take back the last suggestion before it is started: ``Study.cancel``."""
+        entry = self._ledger.find(suggestion)
+        self.discard()
+        undo = self._ledger.cancel(entry)
+        if undo is not None:
+            self._strategy.restore(undo)
+
+    def _record(
+        self, proposal: Proposal, undo: dict[str, Array], *, queued: bool = False, waiting: bool = False
+    ) -> Suggestion:
+        """Record a suggestion; if that fails, the strategy is reset to the state ``undo``."""
+        try:
+            with self._ledger.timed_overhead():
+                config, fidelity = self._space.decode(proposal.point)
+            suggestion = Suggestion(
+                self._ledger.next_id,
+                config,
+                fidelity,
+                proposal.point,
+                continues=proposal.continues,
+                stop_rule=proposal.stop_rule,
+                overhead=self._ledger.next_overhead,
+                effort=proposal.effort,
+                predicted_cost=proposal.predicted_cost,
+                origin=proposal.origin,
+            )
+            if waiting:
+                self._ledger.enqueue(suggestion, self._strategy.state())
+            else:
+                self._ledger.hand_out(suggestion, self._strategy.state(), undo, queued=queued)
+        except BaseException:
+            self._strategy.restore(undo)
+            raise
+        return replace(suggestion)
+
+    @property
+    def _pending(self) -> tuple[Suggestion, ...]:
+        return self._ledger.open_suggestions.handed_out
+
+    @property
+    def _history(self) -> History:
+        return self._ledger.history.with_checkpoints(self.checkpoints)
+
+    def _continues(self, point: Array) -> int | None:
+        """The trial whose training an evaluation of the point can continue; None if there is none."""
+        if not self._space.resumes:
+            return None
+        return Continuations.of(self._space, self._history, self._pending).continues(point)

@@ -1,0 +1,262 @@
+"""The plan of a verification: where the incumbent is evaluated next on its way to the target, and what that takes.
+
+All functions here are of their arguments alone. ``verification.py`` calls them during a run, and explains the rules.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fabolas.budget import Budget
+from fabolas.study import Study
+from fabolas.trials import VERIFICATION, Incumbent
+
+N_FINALISTS = 3  # trials of a budget, at most, that are kept for the best configurations at the target
+_TRIALS_PER_FINALIST = 3  # with fewer trials there are fewer finalists
+# Of a time budget, at most, for the final phase; it always has time for one target evaluation.
+_FINAL_SHARE = 1 / 3
+_NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the target is well predicted
+_STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
+_STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
+# A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
+# exceeds the time left by at most this share of the budget.
+_FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
+
+
+@dataclass(frozen=True)
+class VerificationRules:
+    """How a run verifies its answer.
+
+    Attributes:
+        refit: Time needed after the run (by ``refit`` of scikit-learn), as a multiple of one evaluation at the target.
+        may_exceed: Whether the budget may be exceeded, in seconds or by one trial, if no trial is complete at the
+            target.
+        target_steps: Whether steps also go to the target, before the final phase.
+        final_evaluations: The final phase is at most as long as this many evaluations at the target.
+        reserved_share: The reserve is at most this share of a time budget, however long an evaluation at the target
+            takes.
+    """
+
+    refit: float = 0.0
+    may_exceed: bool = False
+    target_steps: bool = False
+    final_evaluations: float = 2.0
+    reserved_share: float = 0.7
+
+
+DEFAULT_RULES = VerificationRules()
+"""Those of ``minimize``."""
+
+
+@dataclass(frozen=True)
+class PredictedCost:
+    """Predicted seconds of an evaluation: the median, and a limit that it hardly exceeds."""
+
+    median: float = 0.0
+    limit: float = 0.0
+
+    @classmethod
+    def of(
+        cls, study: Study, config: Mapping[str, Any], fidelity: Mapping[str, float | int] | None = None
+    ) -> "PredictedCost":
+        """What the study predicts for a configuration; ``fidelity=None`` is the target."""
+        prediction = study.predict(config, fidelity)
+        return cls(float(prediction.cost[0]), float(prediction.cost_limit[0]))
+
+    @property
+    def least(self) -> float:
+        """Seconds that it hardly falls below, about the 2.5 % quantile."""
+        return self.median**2 / self.limit if self.limit > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class TargetPlan:
+    """The next evaluation of the incumbent on its way to the target.
+
+    Attributes:
+        config: The incumbent; None if it was evaluated at the target, or is being evaluated there.
+        fidelity: Where to evaluate it next; None for the target.
+        cost: Predicted cost of that evaluation.
+        target: Predicted cost of an evaluation at the target.
+    """
+
+    config: dict[str, Any] | None = None
+    fidelity: dict[str, float | int] | None = None
+    cost: PredictedCost = PredictedCost()
+    target: PredictedCost = PredictedCost()
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of the budget of a run at one moment.
+
+    Attributes:
+        budget: The limits of the run.
+        seconds: Seconds left; infinite without a time budget.
+        trials: Trials left; infinite without a limit.
+        since_step: Seconds since the last step ended, or since the run started.
+    """
+
+    budget: Budget
+    seconds: float
+    trials: float
+    since_step: float
+
+
+def make_plan(study: Study, incumbent: Incumbent, left: Remaining, rules: VerificationRules) -> TargetPlan:
+    """The plan for an incumbent: the largest step towards the target that leaves enough of the budget."""
+    config = incumbent.config
+    target = PredictedCost.of(study, config)
+    if incumbent.verified or _failed_or_pending_at_target(study, config):
+        return TargetPlan(target=target)
+    for fidelity in _towards_target(study, config):
+        step = TargetPlan(config, fidelity, PredictedCost.of(study, config, fidelity), target)
+        if _leaves_enough(step, left, rules):
+            return step
+    return TargetPlan(config, None, target, target)
+
+
+def without_tried(plan: TargetPlan, study: Study) -> TargetPlan:
+    """The plan, without the incumbent if it has failed or become pending at the target since the plan was made."""
+    tried = plan.config is not None and _failed_or_pending_at_target(study, plan.config)
+    return replace(plan, config=None) if tried else plan
+
+
+def reserve(plan: TargetPlan, budget: Budget, rules: VerificationRules) -> float:
+    """Seconds to keep for an evaluation of the incumbent at the target; 0 if it had one."""
+    return _target_seconds(plan, budget, rules) if plan.config is not None else 0.0
+
+
+def seconds_without_refit(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> float:
+    """Seconds left of the budget, without those needed after the run; infinite without a time budget."""
+    return left.seconds - rules.refit * _target_seconds(plan, left.budget, rules)
+
+
+def is_final(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
+    """Whether the final phase has started: from now on only evaluations at the target."""
+    seconds, trials = left.budget.seconds, left.budget.trials
+    one = _target_seconds(plan, left.budget, rules)
+    final_seconds = 0.0
+    if seconds is not None:
+        final_seconds = max(min(_FINAL_SHARE * seconds, rules.final_evaluations * one), one)
+    finalists = min(N_FINALISTS, max(1, (trials or 0) // _TRIALS_PER_FINALIST))
+    return seconds_without_refit(plan, left, rules) <= final_seconds or left.trials <= finalists
+
+
+def is_due(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
+    """Whether the step takes at most the time since the last one, and leaves enough of the budget.
+
+    Without a time budget there are no steps.
+    """
+    if left.budget.seconds is None or plan.config is None:
+        return False
+    if plan.fidelity is not None:
+        return _leaves_enough(plan, left, rules)
+    # If only one evaluation at the target fits, it comes last, when most is known.
+    two_fit = 2 * plan.target.limit <= seconds_without_refit(plan, left, rules)
+    return rules.target_steps and two_fit and left.since_step >= plan.cost.median
+
+
+def as_near_as_fits(
+    study: Study, plan: TargetPlan, left: Remaining, rules: VerificationRules
+) -> TargetPlan | None:
+    """The incumbent at the target if that is likely to fit, else on the way there; None if nothing fits.
+
+    A step towards the target also improves the prediction of the cost there, which may then fit.
+    """
+    seconds, config, target = seconds_without_refit(plan, left, rules), plan.config, plan.target
+    if seconds <= 0 or left.trials <= 0 or config is None:
+        return None
+    at_target = TargetPlan(config, None, target, target)
+    if _probably_fits(target.median, target.limit, seconds, left.budget):
+        return at_target
+    if is_verifying(study):
+        return None
+    # If a target evaluation fits, it must still fit after the step. If not, the step may show that it is cheaper.
+    most = seconds - target.median if target.median <= seconds else _STEP_SHARE * seconds
+    for fidelity in _towards_target(study, config):
+        cost = PredictedCost.of(study, config, fidelity)
+        if cost.median <= most:
+            return TargetPlan(config, fidelity, cost, target)
+    return at_target if target.median <= seconds else None
+
+
+def finalist(study: Study, seconds: float, budget: Budget, rules: VerificationRules) -> dict[str, Any] | None:
+    """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
+
+    Args:
+        study: The study.
+        seconds: Seconds that it may take.
+        budget: The limits of the run.
+        rules: Whether the budget may be exceeded.
+    """
+    space, history = study.space, study.history
+    if not history.complete.any():
+        return None
+    evaluated = np.unique(history.points[history.complete, : space.dim], axis=0)
+    tried = np.array([*history.points[~history.abandoned], *(pending.point for pending in study.pending)])
+    tried_at_target = tried[space.is_at_target(tried), : space.dim]
+    untried = evaluated[~(evaluated[:, None] == tried_at_target[None]).all(axis=2).any(axis=1)]
+    if not len(untried):
+        return None
+    points = space.at_target(untried)
+    prediction = study.predict_points(points)
+    fits = prediction.cost_limit <= seconds
+    if not rules.may_exceed:
+        fits |= _probably_fits(prediction.cost, prediction.cost_limit, seconds, budget)
+    losses = np.where(fits, study.sign * prediction.loss, np.inf)
+    best = int(np.argmin(losses))
+    return space.decode(points[best])[0] if math.isfinite(losses[best]) else None
+
+
+def is_verifying(study: Study) -> bool:
+    """Whether an evaluation that verifies a configuration is pending."""
+    return any(suggestion.origin == VERIFICATION for suggestion in study.pending)
+
+
+def _target_seconds(plan: TargetPlan, budget: Budget, rules: VerificationRules) -> float:
+    """Seconds to keep for an evaluation at the target; with those after the run at most a share of the budget."""
+    most = math.inf if budget.seconds is None else rules.reserved_share * budget.seconds / (1 + rules.refit)
+    limit, likely = plan.target.limit, plan.target.median / _FITTING_SHARE
+    return min(limit if rules.may_exceed else min(limit, likely), most)
+
+
+def _leaves_enough(step: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
+    """Whether a step below the target is short enough, and leaves the time for an evaluation at the target."""
+    cost = step.cost.median
+    needed = cost + _target_seconds(step, left.budget, rules)
+    return left.since_step >= cost and needed <= seconds_without_refit(step, left, rules)
+
+
+def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
+    """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`."""
+    excess = math.inf if budget.seconds is None else _MAX_EXCESS * budget.seconds
+    return (cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess)
+
+
+def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:
+    """Whether the configuration failed at the target, or is pending there."""
+    point, history = study.space.encode(config), study.history
+    failed = bool((history.points[history.failed] == point).all(axis=1).any())
+    return failed or any(np.array_equal(suggestion.point, point) for suggestion in study.pending)
+
+
+def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, float | int]]:
+    """Fidelities between the largest evaluated one and the target, from high to low; none if it is near."""
+    space, history = study.space, study.history
+    points = history.points[history.complete]
+    shares = np.exp(space.log_fractions(points).sum(axis=1))
+    largest = int(np.argmax(shares))
+    if shares[largest] >= _NEAR_TARGET:
+        return []
+    u, point = points[largest, space.dim :], space.encode(config)
+    fidelities = []
+    for share in _STEP_FRACTIONS:
+        point[space.dim :] = u + share * (1 - u)
+        step = space.snap(point[None])[0]
+        if (step[space.dim :] > u).any():
+            fidelities.append(space.decode(step)[1])
+    return fidelities
