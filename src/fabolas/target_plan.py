@@ -21,8 +21,8 @@ _FINAL_SHARE = 1 / 3
 _NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the target is well predicted
 _STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
 _STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
-# A target evaluation probably fits if its predicted cost is at most this share of the time left, and its cost limit
-# exceeds the time left by at most this share of the budget.
+# A target evaluation probably fits if its predicted cost is at most this share of the time left. Before the target was
+# measured, its cost limit must also exceed the time left by at most this share of the budget.
 _FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
 
 
@@ -171,7 +171,7 @@ def as_near_as_fits(
     if seconds <= 0 or left.trials <= 0 or config is None:
         return None
     at_target = TargetPlan(config, None, target, target)
-    if _probably_fits(target.median, target.limit, seconds, left.budget):
+    if probably_fits(study, target.median, target.limit, seconds, left.budget):
         return at_target
     if is_verifying(study):
         return None
@@ -184,14 +184,13 @@ def as_near_as_fits(
     return at_target if target.median <= seconds else None
 
 
-def finalist(study: Study, seconds: float, budget: Budget, rules: VerificationRules) -> dict[str, Any] | None:
+def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | None:
     """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
 
     Args:
         study: The study.
         seconds: Seconds that it may take.
         budget: The limits of the run.
-        rules: Whether the budget may be exceeded.
     """
     space, history = study.space, study.history
     if not history.complete.any():
@@ -204,9 +203,7 @@ def finalist(study: Study, seconds: float, budget: Budget, rules: VerificationRu
         return None
     points = space.at_target(untried)
     prediction = study.predict_points(points)
-    fits = prediction.cost_limit <= seconds
-    if not rules.may_exceed:
-        fits |= _probably_fits(prediction.cost, prediction.cost_limit, seconds, budget)
+    fits = probably_fits(study, prediction.cost, prediction.cost_limit, seconds, budget)
     losses = np.where(fits, study.sign * prediction.loss, np.inf)
     best = int(np.argmin(losses))
     return space.decode(points[best])[0] if math.isfinite(losses[best]) else None
@@ -231,10 +228,16 @@ def _leaves_enough(step: TargetPlan, left: Remaining, rules: VerificationRules) 
     return left.since_step >= cost and needed <= seconds_without_refit(step, left, rules)
 
 
-def _probably_fits(cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
-    """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`."""
-    excess = math.inf if budget.seconds is None else _MAX_EXCESS * budget.seconds
-    return (cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess)
+def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
+    """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`.
+
+    In the final phase there is no better use of the time, so the cost limit may exceed it: by a share of the budget as
+    long as the cost of the target is only extrapolated, and by any amount once a trial was complete there.
+    """
+    history = study.history
+    measured = bool((history.complete & study.space.is_at_target(history.points)).any())
+    excess = math.inf if measured or budget.seconds is None else _MAX_EXCESS * budget.seconds
+    return (limit <= seconds) | ((cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess))
 
 
 def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:

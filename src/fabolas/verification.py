@@ -40,6 +40,7 @@ from fabolas.target_plan import (
     is_final,
     is_verifying,
     make_plan,
+    probably_fits,
     reserve,
     seconds_without_refit,
     without_tried,
@@ -84,7 +85,7 @@ class Verification:
             run: The run.
             seconds: Seconds that it may take.
         """
-        return finalist(run.study, seconds, run.budget, self._rules)
+        return finalist(run.study, seconds, run.budget)
 
     def next(self, run: RunState, over: bool) -> Suggestion | None:
         """The next evaluation of the incumbent, if it is time for one; else None.
@@ -116,7 +117,8 @@ class Verification:
         plan = self._latest_plan(run)
         if plan.config is None:
             return None
-        if not over and plan.target.limit <= self.seconds_left(run):
+        target, seconds = plan.target, self.seconds_left(run)
+        if not over and probably_fits(run.study, target.median, target.limit, seconds, run.budget):
             return ask_to_verify(run.study, plan.config)
         if self._rules.may_exceed:
             return self.evaluate_over_budget(run) if self.should_try_target(run) else None

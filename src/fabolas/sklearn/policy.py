@@ -85,9 +85,12 @@ class SearchPolicy:
         if not study.history.complete.any() and study.history.failed.any():
             return self._retry_on_more_rows(study)
         suggestion = self._ask(run, seconds, final)
-        if suggestion is None and verification is not None and verification.should_try_target(run):
+        if suggestion is not None or verification is None:
+            return suggestion
+        if verification.should_try_target(run):
             return verification.evaluate_over_budget(run)
-        return suggestion
+        finalist = verification.finalist(run, seconds) if final else None
+        return None if finalist is None else ask_to_verify(study, finalist)
 
     def _ask(self, run: RunState, seconds: float, final: bool) -> Suggestion | None:
         """The study's suggestion, or in a finite space an untried one in its place; None if the search is over.

@@ -118,12 +118,10 @@ class SurrogateFitter:
 
     def _new_posterior(self, history: History) -> _Posterior:
         """Built from all trials, or that of the last fit conditioned on the trials since then."""
-        if (
-            self._samples is None
-        ):  # during the initial design: the better of two prior draws each, not moved by MCMC
-            K = Effort.at(0.0, len(history)).K
-            rng = np.random.default_rng(len(history))
-            return surrogate.fit(self.prior, self._data(history), None, 0, K, rng)[0], (_ALL,)
+        if self._samples is None:  # during the initial design
+            least, rng = Effort.at(0.0, len(history)), np.random.default_rng(len(history))
+            data = self._data(history)
+            return surrogate.fit(self.prior, data, None, least.mcmc_steps, least.K, rng)[0], (_ALL,)
         before, since = slice(self._n_fitted), slice(self._n_fitted, None)
         seen, new = self._data(history, before), self._data(history, since)
         # A failure that a later success at the same point contradicts is removed, so the number may have changed.
