@@ -14,6 +14,7 @@ import pytest
 
 from fabolas import Float, Integer, Space, Study
 from fabolas.budget import Budget
+from fabolas.plain_values import LARGEST_LOSS
 from fabolas.run_budget import RunBudget
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
@@ -46,8 +47,9 @@ def test_the_record_comes_back_exactly_with_trials_in_order_of_ending(storage: O
     first = storage()
     first.open(IDENTITY)
     suggestions = [suggestion(i, overhead=abs(x)) for i, x in enumerate(AWKWARD)]
-    trials = [Trial(s, "complete", x, abs(x), {"x": x}) for s, x in zip(suggestions, AWKWARD, strict=True)][
-        ::-1
+    trials = [
+        Trial(s, "complete", min(x, LARGEST_LOSS), abs(x), {"x": x})
+        for s, x in zip(suggestions[::-1], AWKWARD[::-1], strict=True)
     ]
     trials[0] = Trial(trials[0].suggestion, "failed", None, 0.0, error="Traceback\n  ä: boom", elapsed=1 / 3)
     for s in suggestions:
