@@ -13,11 +13,11 @@ from fabolas.target_plan import (
     Remaining,
     TargetPlan,
     VerificationRules,
-    _probably_fits,
     finalist,
     is_due,
     is_final,
     make_plan,
+    probably_fits,
     reserve,
     seconds_without_refit,
     without_tried,
@@ -33,18 +33,6 @@ MINUTE = Budget(60.0)
 
 def remaining(seconds: float, since_step: float = 0.0, budget: Budget = MINUTE) -> Remaining:
     return Remaining(budget, seconds, math.inf, since_step)
-
-
-def test_an_evaluation_at_the_target_is_not_likely_to_fit_if_its_cost_limit_is_far_beyond_the_budget() -> (
-    None
-):
-    minute = Budget(60.0)
-    assert _probably_fits(8.0, 30.0, 10.0, minute)
-    assert not _probably_fits(8.0, 41.0, 10.0, minute)  # it may end more than half of the budget too late
-    assert not _probably_fits(9.0, 9.5, 10.0, minute)
-    assert _probably_fits(8.0, 1e9, math.inf, Budget(None, 10))
-    each = _probably_fits(np.array([8.0, 8.0]), np.array([30.0, 41.0]), 10.0, minute)
-    np.testing.assert_array_equal(each, [True, False])
 
 
 def test_the_reserve_is_the_time_in_which_an_evaluation_at_the_target_probably_ends() -> None:
@@ -120,8 +108,28 @@ def test_a_configuration_that_is_pending_at_the_target_leaves_the_plan(study: St
 
 
 def test_the_finalist_is_the_best_configuration_that_was_not_tried_at_the_target(study: Study) -> None:
-    assert finalist(study, 1e6, Budget(1e7), RULES) == CONFIG
+    assert finalist(study, 1e6, Budget(1e7)) == CONFIG
     study.ask_for(CONFIG)
-    next_best = finalist(study, 1e6, Budget(1e7), RULES)
+    next_best = finalist(study, 1e6, Budget(1e7))
     assert next_best in ({"x": pytest.approx(0.3)}, {"x": pytest.approx(0.7)})
-    assert finalist(study, 0.0, Budget(1.0), RULES) is None
+    assert finalist(study, 0.0, Budget(1.0)) is None
+
+
+def test_before_the_target_was_measured_the_cost_limit_must_not_be_far_beyond_the_budget(
+    study: Study,
+) -> None:
+    assert probably_fits(study, 8.0, 30.0, 10.0, MINUTE)
+    assert not probably_fits(
+        study, 8.0, 41.0, 10.0, MINUTE
+    )  # it may end more than half of the budget too late
+    assert not probably_fits(study, 9.0, 10.5, 10.0, MINUTE)
+    assert probably_fits(study, 9.0, 9.5, 10.0, MINUTE)
+    assert probably_fits(study, 8.0, 1e9, math.inf, Budget(None, 10))
+    each = probably_fits(study, np.array([8.0, 8.0]), np.array([30.0, 41.0]), 10.0, MINUTE)
+    np.testing.assert_array_equal(each, [True, False])
+
+
+def test_once_the_target_was_measured_the_predicted_cost_decides(study: Study) -> None:
+    study.tell(study.ask_for(CONFIG), 0.1, cost=10.0)
+    assert probably_fits(study, 8.0, 1e9, 10.0, MINUTE)
+    assert not probably_fits(study, 9.0, 1e9, 10.0, MINUTE)

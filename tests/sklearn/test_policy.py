@@ -1,5 +1,6 @@
 """The policy of a search under a simulated clock: what is run, on how many rows, and when the search ends."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +30,26 @@ def run(
     tick: float = 1e-2,
     refit: float = 0.0,
     most: int = FULL,
+    fixed: float = 0.0,
+    loss: Callable[[float, int], float] | None = None,
 ) -> tuple[tuple[Trial, ...], Clock]:
     """The trials of a search. A candidate is better the nearer x is to 0.4.
 
-    `seconds` gives the cost of a configuration on all rows. On more than `most` rows every candidate fails. Each
-    reading of the clock takes `tick` seconds: the longer, the fewer trials on few rows fit.
+    `seconds` gives the cost of a configuration on all rows; the share `fixed` of it does not depend on the rows. On
+    more than `most` rows every candidate fails. Each reading of the clock takes `tick` seconds: the longer, the fewer
+    trials on few rows fit. `loss` gives another loss of x and the number of rows.
     """
     clock, rng = Clock(tick=tick), np.random.default_rng(seed)
 
     def evaluate(job: Job) -> Ended:
         size = int(job.fidelity["rows"])
-        cost = float(seconds(job.config)) * size / FULL
+        cost = float(seconds(job.config)) * (fixed + (1 - fixed) * size / FULL)
         clock.now += cost
         if size > most:
             return Ended(job.id, "failed", None, max(cost, 1e-6), error="too many rows")
-        loss = 0.1 + (job.config["x"] - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 + 0.001 * rng.normal()
-        return Ended(job.id, "complete", loss, cost)
+        x, noise = job.config["x"], 0.001 * rng.normal()
+        value = 0.1 + (x - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 if loss is None else loss(x, size)
+        return Ended(job.id, "complete", value + noise, cost)
 
     model = ModelSpec(cost_from_fidelity=budget.seconds is None)
     options = {"effort": 0.3, "target_share": 0.5, "model": model}
@@ -80,6 +85,19 @@ def test_when_no_run_on_all_the_rows_fits_any_more_it_ends() -> None:
     assert sizes(trials).count(FULL) >= 2
     assert clock.now < 61.0
     assert sizes(trials)[-1] == FULL
+
+
+def test_time_that_is_left_after_a_disappointing_run_on_all_the_rows_is_used_for_another_candidate() -> None:
+    """Large x are best on few rows and useless on all. Costs differ much, so that their limits do not fit."""
+    hyperparameters = {name: Float(0.0, 1.0) for name in ("x", "rounds", "a", "b", "c", "d")}
+
+    def loss(x: float, size: int) -> float:
+        return 0.8 if size == FULL and x > 0.5 else 0.5 - 0.3 * x
+
+    space = Space(hyperparameters, {"rows": (500, FULL)})
+    trials, _ = run(space, lambda p: 3.0 + 14.0 * p["rounds"], Budget(50.0), fixed=0.4, loss=loss)
+    assert [trial.loss > 0.7 for trial in trials if trial.fidelity["rows"] == FULL][:1] == [True]
+    assert sizes(trials).count(FULL) == 2
 
 
 @pytest.mark.parametrize("seed", slow(0, 1))
