@@ -87,8 +87,10 @@ def test_without_an_answer_it_says_why(tmp_path: Path) -> None:
     assert answer_of(write_empty_study(tmp_path / "empty.db")).why_none() == (
         "There is no answer yet: no trial has ended."
     )
-    assert answer_of(write_failed_study(tmp_path / "failed.db")).why_none() == (
-        "There is no answer: all 3 trials failed. The last error was: RuntimeError: CUDA out of memory"
+    failed = answer_of(write_failed_study(tmp_path / "failed.db"))
+    assert (failed.why_none(), failed.last_error()) == (
+        "There is no answer: all 3 trials failed.",
+        "The last error was: RuntimeError: CUDA out of memory",
     )
 
 

@@ -196,7 +196,7 @@ def test_on_paper_the_table_fits_and_says_what_is_left_out(browser: Browser, rep
         browser.run(fill, json.dumps(table))
         right = "return document.querySelector('#trials-table table').getBoundingClientRect().right"
         assert browser.run(right) <= width
-        assert browser.text("#trials-table .print-only") == "1,005 more trials are not printed."
+        assert browser.text("#trials-table .print-only") == "Not printed: 1,005 more trials."
         assert browser.texts("#trials-table tbody tr:first-child td") == [
             "#0", "complete", "0.04008", "70.9 µs", "10⁻⁴", "1,184", "2.642×10⁻⁴",
         ]  # fmt: skip

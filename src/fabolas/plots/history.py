@@ -213,9 +213,10 @@ def drawing(record: HistoryRecord) -> Drawing:
 
 
 def _where(x: Array, y: Array, chosen: BoolArray) -> tuple[Array, Array]:
-    """The steps of a line that start at chosen points, each with its way to the next one; NaN between the others."""
+    """The steps of a line that start at chosen points, each with the riser to it; NaN between the others."""
     corner_x, corner_y = np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
     kept = np.repeat(chosen, 2)[:-1]
+    kept[:-1] |= kept[1:]  # a chosen step after another one starts at the end of that one
     return corner_x, np.where(kept, corner_y, np.nan)
 
 

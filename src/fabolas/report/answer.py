@@ -148,12 +148,17 @@ class Answer:
         if self.last_failure is not None and self.failed == self.trials:
             names = {1: "the only trial", 2: "both trials"}
             all_failed = names.get(self.trials, f"all {number(self.trials)} trials")
-            reason = safe_text(error_summary(self.last_failure.error))
-            return f"There is no answer: {all_failed} failed. The last error was: {reason}"
+            return f"There is no answer: {all_failed} failed."
         return (
             f"There is no answer yet: after {number(self.trials)} {'trial' if self.trials == 1 else 'trials'} the "
             "strategy recommends no configuration."
         )
+
+    def last_error(self) -> str:
+        """Say in a sentence how the newest failure failed; nothing if there is none."""
+        if self.last_failure is None:
+            return ""
+        return f"The last error was: {safe_text(error_summary(self.last_failure.error))}"
 
 
 def recommended(study: ReportableStudy) -> Incumbent | None:

@@ -68,10 +68,13 @@ def _answer(answer: Answer, *, running: bool) -> Markup:
     if answer.incumbent is None:
         failure = answer.last_failure
         details = (
-            tag(
-                "details",
-                tag("summary", f"Traceback of trial #{failure.id}"),
-                tag("pre", lines(failure.error or ""), class_="traceback", tabindex="0"),
+            join(
+                tag("p", answer.last_error()),
+                tag(
+                    "details",
+                    tag("summary", f"Traceback of trial #{failure.id}"),
+                    tag("pre", lines(failure.error or ""), class_="traceback", tabindex="0"),
+                ),
             )
             if failure is not None
             else ""

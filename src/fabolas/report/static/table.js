@@ -5,6 +5,7 @@ const fabolasTable = (() => {
   const FIRST_ROWS = 25;
   const MORE_ROWS = 100; // at each click
   const FEW_ROWS = 5; // so many more are shown without a click
+  const PRINTED_COLUMNS = 12; // that paper has room for; the style sheet hides the others there
   const LONG_NAME = 24; // characters of a title; of a longer one the middle is left out
   const NAME_START = 7; // characters that are kept from its start
   const HIDDEN = new Set(["error"]); // columns that are shown in the details of a row only
@@ -33,11 +34,11 @@ const fabolasTable = (() => {
 
   const SUPERSCRIPT = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸⁹"].map((c, i) => [i, c])) };
 
-  // A number with so many significant digits: 1,250.5, 12,345,700, 3.2×10⁻⁵.
-  function numeral(value, digits) {
+  // A number with so many significant digits, or fewer, but at least so many: 1,250.5, 12,345,700, 3.2×10⁻⁵.
+  function numeral(value, digits, least = 1) {
     if (Number.isInteger(value)) return value.toLocaleString("en-US");
     if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e9) {
-      return value.toLocaleString("en-US", { maximumSignificantDigits: digits });
+      return value.toLocaleString("en-US", { minimumSignificantDigits: least, maximumSignificantDigits: digits });
     }
     const [mantissa, exponent] = Number(value.toPrecision(digits)).toExponential().split("e");
     const power = `10${exponent.replace("+", "").replace(/./g, (c) => SUPERSCRIPT[c])}`;
@@ -56,9 +57,9 @@ const fabolasTable = (() => {
     return Math.min(Math.max(needed, 4), 8);
   }
 
-  function shown(value, kind, digits = 4) {
+  function shown(value, kind, digits = 4, least = 1) {
     if (value === null || value === undefined) return "";
-    if (typeof value === "number") return kind === "seconds" ? duration(value) : numeral(value, digits);
+    if (typeof value === "number") return kind === "seconds" ? duration(value) : numeral(value, digits, least);
     if (typeof value === "boolean") return value ? "True" : "False";
     return typeof value === "object" ? JSON.stringify(value) : String(value);
   }
@@ -198,7 +199,11 @@ const fabolasTable = (() => {
       const left = rows.length - limit;
       this.more.hidden = left <= 0;
       this.more.textContent = `Show ${Math.min(left, MORE_ROWS)} more`;
-      this.printed.textContent = left > 0 ? `${left.toLocaleString("en-US")} more trials are not printed.` : "";
+      const unprinted = left > 0 ? [`${left.toLocaleString("en-US")} more trial${left === 1 ? "" : "s"}`] : [];
+      const columns = this.visible.length - PRINTED_COLUMNS;
+      this.table.classList.toggle("wide", columns > 0);
+      if (columns > 0) unprinted.push(`${columns} more column${columns === 1 ? "" : "s"}`);
+      this.printed.textContent = unprinted.length ? `Not printed: ${unprinted.join(" and ")}.` : "";
     }
 
     header() {
@@ -258,7 +263,8 @@ const fabolasTable = (() => {
         cell.append(button);
         return cell;
       }
-      cell.textContent = shown(value, column.kind, column.digits);
+      const least = column.key === "loss" ? column.digits : 1; // losses are compared digit by digit
+      cell.textContent = shown(value, column.kind, column.digits, least);
       cell.className = NUMERIC.has(column.kind) ? "number" : "text";
       if (column.key === "status") cell.classList.add(value);
       if (typeof value === "string" && value.length > 24) cell.title = value;
