@@ -52,6 +52,17 @@ class TestHistory:
         assert record.measured_time == pytest.approx([t.elapsed for t in measured])
         assert len(measured) > 3
 
+    def test_it_ends_at_the_loss_that_the_study_states_now(self):
+        study = case("one fidelity")
+        when, last = study.trajectory[-1]
+        before = replace(last, loss=1.01 * last.loss)
+        for time, n in ((when, 1), (0.9 * when, 2)):  # predicted when the last trial ended, or earlier
+            record = RecordCopy(0, "minimize", study.history, study.overhead, ((time, before),))
+            found = compute("history", View(study.space, record, study.strategy))
+            assert found.loss[-1] == pytest.approx(study.predicted_loss, rel=1e-9)
+            assert found.time[-1] == study.history.elapsed
+            assert len(found.time) == n
+
     def test_time_is_logarithmic_only_if_most_answers_came_very_early(self):
         trials = [trial(i, 10_000, elapsed=10.0 * (i + 1)) for i in range(100)]
         answer = Incumbent({"C": 1.0}, 0.4, 0.01, True, (1,))
@@ -96,7 +107,7 @@ class TestHistory:
 
     def test_the_band_of_positive_losses_stays_positive_and_has_their_moments(self):
         answer = Incumbent({"C": 1.0}, 0.3, 0.3, True, (0,))
-        record = compute("history", view([trial(0, 10_000)], [(1.0, answer)]))
+        record = compute("history", view([trial(0, 10_000)], [(0.5, answer)]))
         assert record.low[0] > 0
         median = np.sqrt(record.low[0] * record.high[0])
         deviation = np.log(record.high[0] / median) / 1.96

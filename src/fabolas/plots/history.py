@@ -126,10 +126,13 @@ def predicted_answers(trajectory: Sequence[tuple[float, Incumbent]]) -> list[tup
 
 
 def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
-    """The answers of the study and its answer now; of very many, those where it changed, and an even sample."""
+    """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
+
+    The answer now is the last one also if only its loss was predicted anew: the other figures state that loss.
+    """
     answers = predicted_answers(study.trajectory)
     now = incumbent_of(study)
-    if now is not None and not now.preliminary and (not answers or answers[-1][1].trial_ids != now.trial_ids):
+    if now is not None and not now.preliminary and (not answers or _stated(answers[-1][1]) != _stated(now)):
         answers = predicted_answers([*answers, (study.history.elapsed, now)])
     if len(answers) <= MAX_ANSWERS:
         return answers
@@ -137,6 +140,10 @@ def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     pairs = enumerate(pairwise(answers), start=1)
     changed = [i for i, (a, b) in pairs if a[1].trial_ids[0] != b[1].trial_ids[0]]
     return [answers[i] for i in sorted({*even.tolist(), *changed[-MAX_ANSWERS // 2 :]})]
+
+
+def _stated(answer: Incumbent) -> tuple[tuple[int, ...], float]:
+    return answer.trial_ids, answer.loss
 
 
 def _suits_log_time(answers: Array, first: float, end: float) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -128,12 +129,16 @@ def _rows(study: ReadableStudy, name: str | None) -> tuple[list[str], IntArray]:
     if len(below) <= _MAX_CLASSES:
         labels = [target, *(number(float(value)) for value in below[::-1])]
         return labels, np.where(u == 1.0, 0, len(below) - np.searchsorted(below, values))
-    edges = kind.values(np.linspace(0.0, 1.0, _MAX_CLASSES + 1))
-    index = np.minimum((u * _MAX_CLASSES).astype(int), _MAX_CLASSES - 1)
-    spans = [
-        f"{number(a)} to {number(b)}" for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
-    return [target, *spans[::-1]], np.where(u == 1.0, 0, _MAX_CLASSES - index)
+    edges = np.unique(kind.values(np.linspace(0.0, 1.0, _MAX_CLASSES + 1)))
+    index = np.searchsorted(edges[1:-1], values, side="right")
+    spans = [_span(a, b, whole=kind.integer) for a, b in pairwise(edges.tolist())]
+    return [target, *spans[::-1]], np.where(u == 1.0, 0, len(spans) - index)
+
+
+def _span(start: float, stop: float, *, whole: bool) -> str:
+    """A class of sizes that ends before `stop`; one of whole numbers is named by its first and its last one."""
+    last = stop - 1 if whole else stop
+    return number(start) if start == last else f"{number(start)} to {number(last)}"
 
 
 def drawing(record: TimeRecord) -> Drawing:
