@@ -16,7 +16,7 @@ from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names,
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
-from fabolas.plots.ticks import Ticks, linear_values, log_ticks, number, padded, suits_log
+from fabolas.plots.ticks import Ticks, linear_values, log_ticks, numbers, padded, suits_log
 
 MAX_LINES = 250
 _RIGHT = 26  # margin, in pixels
@@ -110,7 +110,8 @@ def _loss_row(losses: Array) -> tuple[Array, Ticks]:
         ticks = tuple((float(np.log(v / low) / np.log(high / low)), text) for v, text in log_ticks(low, high))
         return np.log(losses / low) / np.log(high / low), ticks
     values = linear_values(low, high)
-    ticks = tuple(((v - low) / (high - low), number(float(f"{v:.6g}"))) for v in values)
+    texts = numbers(values)
+    ticks = tuple(((v - low) / (high - low), text) for v, text in zip(values, texts, strict=True))
     return (losses - low) / (high - low), ticks
 
 
