@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabolas import Categorical, Float, Integer, Ordinal, Space
 from fabolas.plots.drawing import Axis
-from fabolas.plots.labels import short_name
+from fabolas.plots.labels import narrow_names, short_name
 from fabolas.plots.layout import names_are_turned, note_lines, room_for, shortened_names, ticks_with_room
 from fabolas.plots.parameter_axis import parameter_axis
 from fabolas.plots.ticks import (
@@ -210,6 +210,13 @@ def test_of_a_long_name_the_end_and_a_little_of_the_start_are_kept():
     assert short_name("a" * 24) == "a" * 24
     assert short_name("preprocessing__classifier__learning_rate") == "preproc…r__learning_rate"
     assert len(short_name("x" * 100, 32)) == 32
+
+
+def test_on_a_phone_rows_have_the_ends_of_their_names_if_these_differ():
+    assert narrow_names(["C", "predicted value"]) == ("C", "predicted value")
+    assert narrow_names(["preproc…r__learning_rate", "C"]) == ("…_learning_rate", "C")
+    same = ("generator__learning_rate", "critic__learning_rate")
+    assert narrow_names([*same, "preprocessing__strategy"]) == (*same, "…sing__strategy")
 
 
 def test_rows_with_long_names_have_a_wider_margin():

@@ -186,9 +186,12 @@ def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> 
     return log_axis(title, low, high) if log else linear_axis(title, low, high)
 
 
-def row_axis(title: str, names: Sequence[str]) -> tuple[Array, Axis]:
-    """Places (n,) of rows, the first one on top, and the vertical axis that names them."""
+def row_axis(
+    title: str, names: Sequence[str], narrow_names: Sequence[str] | None = None
+) -> tuple[Array, Axis]:
+    """Places (n,) of rows, the first one on top, and the vertical axis that names them, also on a phone."""
     n = len(names)
     places = np.arange(n - 1, -1, -1, dtype=float)
     ticks = tuple(zip(places.tolist(), names, strict=True))
-    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False)
+    narrow = None if narrow_names is None else tuple(zip(places.tolist(), narrow_names, strict=True))
+    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False, narrow_ticks=narrow)
