@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import fabolas
+from fabolas import Float, Space
 from fabolas.plots import FIGURES, CannotDraw, plotly_js
 from fabolas.plots.theme import DARK_COLOURS
 from fabolas.plots.with_plotly import apply_relayout
 from tests.helpers.hostile import HOSTILE
-from tests.plots.cases import CASES, case
+from tests.helpers.views import view_of
+from tests.plots.cases import CASES, bowl, case
 
 _MODEL = {"importance", "slices", "contours", "calibration"}
 # Which figures a study cannot have. All others must be drawn.
@@ -148,6 +150,19 @@ class TestPhone:
         assert all(low >= high for (_, high), (low, _) in pairwise(vertical))
         labels = figure in ("history", "curves", "cost")  # beside the panel, also on a phone
         assert plotly.layout.margin.r == min(before_right, 80 if labels else 26)
+        apply_relayout(plotly, meta["wide"])
+        assert plotly.to_json() == before
+
+    @pytest.mark.parametrize("figure", ["importance", "parallel"])
+    def test_long_names_of_rows_take_less_than_half_of_it(self, figure):
+        space = Space(
+            {"classifier__forest__max_depth": Float(0.1, 1.0), "C": Float(0.1, 1.0)}, {"size": (10, 100)}
+        )
+        plotly = FIGURES[figure].draw(FIGURES[figure].compute(view_of(space, 12, bowl)))
+        before, meta, left = plotly.to_json(), plotly.layout.meta, plotly.layout.margin.l
+        apply_relayout(plotly, meta["narrow"])
+        assert plotly.layout.margin.l < 0.4 * 360 < left
+        assert "…est__max_depth" in plotly.layout.yaxis.ticktext
         apply_relayout(plotly, meta["wide"])
         assert plotly.to_json() == before
 

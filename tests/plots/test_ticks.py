@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fabolas import Categorical, Float, Integer, Ordinal, Space
 from fabolas.plots.drawing import Axis
-from fabolas.plots.labels import short_name
+from fabolas.plots.labels import narrow_names, short_name
 from fabolas.plots.layout import names_are_turned, note_lines, room_for, shortened_names, ticks_with_room
 from fabolas.plots.parameter_axis import parameter_axis
 from fabolas.plots.ticks import (
@@ -212,6 +212,13 @@ def test_of_a_long_name_the_end_and_a_little_of_the_start_are_kept():
     assert len(short_name("x" * 100, 32)) == 32
 
 
+def test_on_a_phone_rows_have_the_ends_of_their_names_if_these_differ():
+    assert narrow_names(["C", "predicted value"]) == ("C", "predicted value")
+    assert narrow_names(["preproc…r__learning_rate", "C"]) == ("…_learning_rate", "C")
+    same = ("generator__learning_rate", "critic__learning_rate")
+    assert narrow_names([*same, "preprocessing__strategy"]) == (*same, "…sing__strategy")
+
+
 def test_rows_with_long_names_have_a_wider_margin():
     assert room_for(["C"], 64) == 64
     assert room_for([], 64) == 64
@@ -221,9 +228,14 @@ def test_rows_with_long_names_have_a_wider_margin():
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
-        ([0.0, 0.25, 0.5], ["0", "0.25", "0.5"]),
+        ([0.0, 0.25, 0.5], ["0.00", "0.25", "0.50"]),
+        ([0.055, 0.06, 0.065], ["0.055", "0.060", "0.065"]),
+        ([-0.2, -0.1, 0.0, 0.1], ["−0.2", "−0.1", "0.0", "0.1"]),
+        ([0.0, 0.0005, 0.001], ["0.0000", "0.0005", "0.0010"]),
+        ([0.0, 1e-4, 2e-4], ["0", "10⁻⁴", "2×10⁻⁴"]),
+        ([0.0, 1000.0, 2000.0], ["0", "1,000", "2,000"]),
         ([1.234e7, 1.2345e7, 1.235e7], ["1.234×10⁷", "1.2345×10⁷", "1.235×10⁷"]),
-        ([1000.5, 1001.0, 1001.5], ["1,000.5", "1,001", "1,001.5"]),
+        ([1000.5, 1001.0, 1001.5], ["1,000.5", "1,001.0", "1,001.5"]),
         ([10.0**-1.0, 10.0**-0.98, 10.0**-0.96], ["0.1", "0.105", "0.11"]),
         ([0.012345678], ["0.012"]),
     ],

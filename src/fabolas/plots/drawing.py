@@ -28,6 +28,7 @@ class Axis:
         grid: Whether ticks have grid lines.
         names: Whether the labels are names of choices at even distances. Where they have no room, they are shortened
             or turned, because a choice without its name says nothing.
+        narrow_ticks: The ticks of a vertical axis on a phone; None for the same.
     """
 
     title: str = ""
@@ -36,6 +37,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] | None = None
     grid: bool = True
     names: bool = False
+    narrow_ticks: tuple[tuple[float, str], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ class Drawing:
         height: Of one row, in pixels.
         right: Margin on the right for labels, in pixels; on a phone there is less.
         left: Margin on the left, in pixels; the axis may need more.
+        narrow_left: The same on a phone; None for the same.
         legend: Whether named layers are listed above the panels.
         note: A sentence below the panels, for example what is left out.
         shared_y: Whether all panels have the same vertical axis, so that its title is needed once in a row.
@@ -175,6 +178,7 @@ class Drawing:
     height: int = 380
     right: int = 16
     left: int = 64
+    narrow_left: int | None = None
     legend: bool = False
     note: str = ""
     shared_y: bool = False

@@ -9,7 +9,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import Bars, Drawing, Label, Layer, Line, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, short_name, shortened
+from fabolas.plots.labels import left_out_note, narrow_names, short_name, shortened
 from fabolas.plots.layout import room_for
 from fabolas.plots.model import model_of
 from fabolas.plots.ticks import percent, percent_axis, row_axis
@@ -52,7 +52,9 @@ def compute(study: ReadableStudy) -> ImportanceRecord:
 def drawing(record: ImportanceRecord) -> Drawing:
     """Lay out the figure."""
     n = len(record.names)
-    places, y = row_axis("", tuple(map(short_name, record.names)))
+    names = tuple(map(short_name, record.names))
+    on_phone = narrow_names(names)
+    places, y = row_axis("", names, on_phone)
     first, total = (np.clip(each.mean(axis=0), 0.0, 1.0) for each in (record.first, record.total))
     total = np.maximum(total, first)
     low, high = np.clip(np.quantile(record.total, [0.05, 0.95], axis=0), 0.0, 1.0)
@@ -84,6 +86,13 @@ def drawing(record: ImportanceRecord) -> Drawing:
     ]
     top = 1.15 * float(max(total.max(), high.max())) + 0.02  # room for the labels, also beyond 100 %
     x = percent_axis("share of the variance", top)
-    left = room_for(map(short_name, record.names), 64)
-    panel = Panel(x, y, tuple(layers))
-    return Drawing((panel,), height=32 * n + 16, legend=True, right=40, left=left, note=record.note)
+    left, narrow_left = room_for(names, 64), room_for(on_phone, 64)
+    return Drawing(
+        (Panel(x, y, tuple(layers)),),
+        height=32 * n + 16,
+        legend=True,
+        right=40,
+        left=left,
+        narrow_left=narrow_left,
+        note=record.note,
+    )

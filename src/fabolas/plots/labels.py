@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, History, Trial
 MAX_POINTS = 400  # trials in one figure; with more, it shows the best ones and an even sample of the others
 MAX_PARAMETERS = 12  # of a configuration in a hover text
 _MAX_TEXT = 60  # characters of one value or name
+_NARROW_NAME = 15  # characters of the name of a row on a phone
 _NAME_START = 7  # characters of a long name that are kept from its start
 
 ORIGINS: Mapping[str, str] = {
@@ -56,6 +58,13 @@ def short_name(name: str, most: int = 24) -> str:
     if len(name) <= most:
         return name
     return f"{name[:_NAME_START]}…{name[-(most - _NAME_START - 1) :]}"
+
+
+def narrow_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of rows on a phone: of a long one only the end, unless another one has the same end."""
+    ends = [name if len(name) <= _NARROW_NAME else f"…{name[1 - _NARROW_NAME :]}" for name in names]
+    count = Counter(ends)
+    return tuple(end if count[end] == 1 else name for name, end in zip(names, ends, strict=True))
 
 
 def value_text(value: Any) -> str:

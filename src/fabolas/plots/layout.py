@@ -60,7 +60,8 @@ class Grid:
         above += _SUBTITLE * any(p.subtitle for p in drawing.panels)
         legend = _legend_height(drawing, narrow=narrow)
         right = min(drawing.right, _narrow_right(drawing)) if narrow else drawing.right
-        margin = {"l": drawing.left, "r": right, "t": above + legend}
+        left = drawing.narrow_left if narrow and drawing.narrow_left is not None else drawing.left
+        margin = {"l": left, "r": right, "t": above + legend}
         width = (NARROW_WIDTH if narrow else WIDTH) - margin["l"] - margin["r"]
         panel_width = (width - (columns - 1) * _GAP) / columns
         below = 8 + max(_tick_height(panel.x, panel_width) for panel in drawing.panels)
@@ -78,7 +79,7 @@ class Grid:
     def relayout(self) -> dict[str, Any]:
         """The same as ``Plotly.relayout`` takes it."""
         changes: dict[str, Any] = {"height": self.height}
-        changes |= {f"margin.{side}": self.margin[side] for side in "rtb"}
+        changes |= {f"margin.{side}": self.margin[side] for side in "lrtb"}
         for i, (x, y) in enumerate(self.domains, start=1):
             suffix = "" if i == 1 else str(i)
             changes[f"xaxis{suffix}.domain"], changes[f"yaxis{suffix}.domain"] = list(x), list(y)

@@ -11,12 +11,12 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, short_name, shown_trials, trial_lines
+from fabolas.plots.labels import left_out_note, narrow_names, short_name, shown_trials, trial_lines
 from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names, ticks_with_room
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
-from fabolas.plots.ticks import Ticks, linear_values, log_ticks, number, padded, suits_log
+from fabolas.plots.ticks import Ticks, linear_values, log_ticks, numbers, padded, suits_log
 
 MAX_LINES = 250
 _RIGHT = 26  # margin, in pixels
@@ -110,7 +110,8 @@ def _loss_row(losses: Array) -> tuple[Array, Ticks]:
         ticks = tuple((float(np.log(v / low) / np.log(high / low)), text) for v, text in log_ticks(low, high))
         return np.log(losses / low) / np.log(high / low), ticks
     values = linear_values(low, high)
-    ticks = tuple(((v - low) / (high - low), number(float(f"{v:.6g}"))) for v in values)
+    texts = numbers(values)
+    ticks = tuple(((v - low) / (high - low), text) for v, text in zip(values, texts, strict=True))
     return (losses - low) / (high - low), ticks
 
 
@@ -135,10 +136,12 @@ def drawing(record: ParallelRecord) -> Drawing:
     answer = np.flatnonzero(record.answer)
     if len(answer):
         layers.append(_lines(record, answer, places, "second", 3.0))
-    left = room_for((row.name for row in record.rows), 90)
+    names = tuple(row.name for row in record.rows)
+    on_phone = narrow_names(names)
+    left, narrow_left = room_for(names, 90), room_for(on_phone, 90)
     for row, place in zip(record.rows, places, strict=True):
         layers.append(Line(np.array([0.0, 1.0]), np.array([place, place]), "faint", 1.0))
-        layers += _tick_labels(row, float(place), left)
+        layers += _tick_labels(row, float(place), left, narrow_left)
     ends = np.flatnonzero(np.isfinite(record.positions[:, -1]))
     ends = ends[np.lexsort((record.rank[ends], record.answer[ends]))]  # the answer is the last one, in front
     roles = tuple("second" if record.answer[i] else SCALE[shade[i]] for i in ends)
@@ -146,18 +149,21 @@ def drawing(record: ParallelRecord) -> Drawing:
     layers.append(Points(record.positions[ends, -1], np.zeros(len(ends)), roles, size=7, hover=hover))
     y = Axis(
         range=(-0.45, m - 0.75),
-        ticks=tuple(zip(places.tolist(), (row.name for row in record.rows), strict=True)),
+        ticks=tuple(zip(places.tolist(), names, strict=True)),
         grid=False,
+        narrow_ticks=tuple(zip(places.tolist(), on_phone, strict=True)),
     )
     x = Axis(range=(-0.03, 1.03), ticks=(), grid=False)
-    return Drawing((Panel(x, y, tuple(layers)),), height=62 * m, note=record.note, left=left)
+    panel = Panel(x, y, tuple(layers))
+    return Drawing((panel,), height=62 * m, note=record.note, left=left, narrow_left=narrow_left)
 
 
-def _tick_labels(row: Row, place: float, left: int) -> list[Label]:
+def _tick_labels(row: Row, place: float, left: int, narrow_left: int) -> list[Label]:
     """The ticks of a row; on a phone fewer or shorter ones."""
     axis = Axis(range=(0.0, 1.0), ticks=row.ticks, names=row.names)
     find = shortened_names if row.names else ticks_with_room
-    wide, narrow = (dict(find(axis, width - left - _RIGHT) or ()) for width in (WIDTH, NARROW_WIDTH))
+    widths = (WIDTH - left, NARROW_WIDTH - narrow_left)
+    wide, narrow = (dict(find(axis, width - _RIGHT) or ()) for width in widths)
     style: dict[str, Any] = {"shift": (0, -11), "size": 11, "background": True}
     return [
         Label(x, place, wide.get(x, ""), "muted", "centre", narrow_text=narrow.get(x, ""), **style)

@@ -50,14 +50,30 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def numbers(values: Sequence[float]) -> list[str]:
-    """Ascending numbers as short texts, with the digits that the steps between them need."""
+    """Ascending numbers as short texts, with the digits that the steps between them need.
+
+    Those with equal steps have equal decimals, unless they need powers of ten.
+    """
     steps = [math.inf, *(b - a for a, b in pairwise(values)), math.inf]
+    largest = max(map(abs, values), default=0.0)
+    if _are_equal(steps[1:-1]) and 1e-3 <= largest < 1e6:
+        decimals = next((n for n in range(14) if _resolves(values, [round(v, n) for v in values], steps)), 14)
+        return [f"{value:,.{decimals}f}".replace("-", "−") for value in values]
     for digits in range(2, 15):
         rounded = [float(f"{value:.{digits}g}") for value in values]
-        errors = [abs(a - b) for a, b in zip(values, rounded, strict=True)]
-        if all(error <= 0.1 * min(around) for error, around in zip(errors, pairwise(steps), strict=True)):
+        if _resolves(values, rounded, steps):
             break
     return [number(value, max(digits, 3)) for value in rounded]
+
+
+def _are_equal(steps: Sequence[float]) -> bool:
+    return bool(steps) and max(steps) - min(steps) <= 1e-3 * max(steps)
+
+
+def _resolves(values: Sequence[float], rounded: Sequence[float], steps: Sequence[float]) -> bool:
+    """Whether every error of rounding is small against the steps before and after the value."""
+    errors = [abs(a - b) for a, b in zip(values, rounded, strict=True)]
+    return all(error <= 0.1 * min(around) for error, around in zip(errors, pairwise(steps), strict=True))
 
 
 def power_of_ten(exponent: int) -> str:
@@ -170,9 +186,12 @@ def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> 
     return log_axis(title, low, high) if log else linear_axis(title, low, high)
 
 
-def row_axis(title: str, names: Sequence[str]) -> tuple[Array, Axis]:
-    """Places (n,) of rows, the first one on top, and the vertical axis that names them."""
+def row_axis(
+    title: str, names: Sequence[str], narrow_names: Sequence[str] | None = None
+) -> tuple[Array, Axis]:
+    """Places (n,) of rows, the first one on top, and the vertical axis that names them, also on a phone."""
     n = len(names)
     places = np.arange(n - 1, -1, -1, dtype=float)
     ticks = tuple(zip(places.tolist(), names, strict=True))
-    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False)
+    narrow = None if narrow_names is None else tuple(zip(places.tolist(), narrow_names, strict=True))
+    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False, narrow_ticks=narrow)

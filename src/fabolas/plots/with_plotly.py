@@ -128,6 +128,10 @@ def _relayout(drawing: Drawing, annotations: list[dict[str, Any]], *, narrow: bo
             changes[f"xaxis{suffix}.ticktext"] = [safe_plotly(text) for _, text in ticks]
         if panel.x.names:
             changes[f"xaxis{suffix}.tickangle"] = -90 if names_are_turned(panel.x, grid.panel_width) else 0
+        if panel.y.narrow_ticks is not None:
+            rows = panel.y.narrow_ticks if narrow else panel.y.ticks or ()
+            changes[f"yaxis{suffix}.tickvals"] = [value for value, _ in rows]
+            changes[f"yaxis{suffix}.ticktext"] = [safe_plotly(text) for _, text in rows]
         if drawing.shared_y:
             title = vertical_title(drawing, number - 1, narrow=narrow)
             changes[f"yaxis{suffix}.title.text"] = safe_plotly(title)
