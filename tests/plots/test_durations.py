@@ -83,7 +83,8 @@ def test_ticks_of_a_logarithmic_axis_are_whole_numbers() -> None:
     assert not DECIMALS_OF_LARGE_UNITS.search(" ".join(text for _, text in axis.ticks or ()))
 
 
-@pytest.mark.parametrize("name", CASES)
+# Many trials have the same texts as few.
+@pytest.mark.parametrize("name", [name for name in CASES if name != "3,000 trials"])
 def test_no_hover_text_and_no_caption_has_a_decimal_of_a_minute(name: str) -> None:
     for figure in FIGURES.values():
         try:

@@ -58,14 +58,7 @@ def drawing(record: ImportanceRecord) -> Drawing:
     first, total = (np.clip(each.mean(axis=0), 0.0, 1.0) for each in (record.first, record.total))
     total = np.maximum(total, first)
     low, high = np.clip(np.quantile(record.total, [0.05, 0.95], axis=0), 0.0, 1.0)
-    texts = tuple(
-        (
-            shortened(name),
-            f"alone {percent(first[i])}",
-            f"with others {percent(total[i])} ({percent(low[i])} to {percent(high[i])})",
-        )
-        for i, name in enumerate(record.names)
-    )
+    texts = _hover_texts(record.names, first, total, low, high)
     whiskers_x = np.column_stack([low, high, np.full(n, np.nan)]).ravel()
     whiskers_y = np.repeat(places, 3)
     layers: list[Layer] = [
@@ -74,15 +67,9 @@ def drawing(record: ImportanceRecord) -> Drawing:
         Line(whiskers_x, whiskers_y, "ink", 1.5),
         Points(total, places, "ink", size=5, hover=texts),
     ]
+    ends = np.maximum(high, total)
     layers += [
-        Label(
-            max(float(high[i]), float(total[i])),
-            float(places[i]),
-            f"{percent(total[i])}",
-            "muted",
-            shift=(8, 0),
-        )
-        for i in range(n)
+        Label(float(ends[i]), float(places[i]), percent(total[i]), "muted", shift=(8, 0)) for i in range(n)
     ]
     top = 1.15 * float(max(total.max(), high.max())) + 0.02  # room for the labels, also beyond 100 %
     x = percent_axis("share of the variance", top)
@@ -95,4 +82,18 @@ def drawing(record: ImportanceRecord) -> Drawing:
         left=left,
         narrow_left=narrow_left,
         note=record.note,
+    )
+
+
+def _hover_texts(
+    names: tuple[str, ...], first: Array, total: Array, low: Array, high: Array
+) -> tuple[tuple[str, ...], ...]:
+    """Lines of each row: the hyperparameter, its share alone, and that together with others."""
+    return tuple(
+        (
+            shortened(name),
+            f"alone {percent(first[i])}",
+            f"with others {percent(total[i])} ({percent(low[i])} to {percent(high[i])})",
+        )
+        for i, name in enumerate(names)
     )
