@@ -1,7 +1,7 @@
 # Every target sets up what it needs inside the checkout; only Python >= 3.11 with pip is assumed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Four workers on two cores: many tests wait for clusters, browsers and processes.
-WORKERS ?= 4
+# Three workers on two cores: many tests wait for clusters, browsers and processes.
+WORKERS ?= 3
 TESTS ?=  # which tests; all by default
 BIN := .venv/bin
 STAMP := .venv/.stamp

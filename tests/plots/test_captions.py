@@ -8,6 +8,7 @@ from fabolas import Float, Space
 from fabolas.plots import FIGURES, CannotDraw
 from fabolas.plots.drawing import Label
 from fabolas.plots.figures import drawing_of
+from tests.helpers.marks import slow
 from tests.helpers.views import view_of
 from tests.plots.cases import CASES, SIZE, SVM, bowl, case
 
@@ -17,7 +18,7 @@ def captions(name: str) -> dict[str, str]:
     return {figure: definition.how_to_read(study) for figure, definition in FIGURES.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [slow(name)[0] if name == "3,000 trials" else name for name in CASES])
 def test_each_figure_has_a_sentence(name):
     for text in captions(name).values():
         assert re.fullmatch(r"[A-Z].{20,}\.", text)

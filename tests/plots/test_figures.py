@@ -118,6 +118,7 @@ class TestHover:
         assert "and 8 more" in text
 
 
+@pytest.mark.slow
 class TestSize:
     @pytest.mark.slow
     @pytest.mark.parametrize("figure", FIGURES)
