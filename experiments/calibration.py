@@ -39,7 +39,7 @@ from experiments.simulate import Problem as SimulatedProblem
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas import Float, Space, Study, surrogate
 from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
-from fabolas.strategies.model_based import relative_sizes
+from fabolas.strategies.models import relative_sizes
 from fabolas.surrogate import Data
 
 Curve = Callable[[np.ndarray, np.ndarray], np.ndarray]  # x (n, d), s (n,) -> loss (n,)

@@ -22,7 +22,7 @@ import numpy as np
 from fabolas import Fidelity, Float, Space, surrogate
 from fabolas.gp.trainings import in_training
 from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
-from fabolas.strategies.model_based import relative_sizes
+from fabolas.strategies.models import relative_sizes
 from fabolas.surrogate import Data
 
 SPACE = Space({"x": Float(0.0, 1.0)}, {"epochs": Fidelity(1, 81, reports=True)})

@@ -29,7 +29,7 @@ from fabolas import surrogate
 from fabolas.gp.kernels import quadratic_time, reverse_time
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import Columns, Deviation, ModelSpec, SurrogatePrior
-from fabolas.strategies.model_based import relative_sizes
+from fabolas.strategies.models import relative_sizes
 from fabolas.surrogate import Data
 
 # How far a search is recorded, in full trainings and in trials.

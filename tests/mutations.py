@@ -114,7 +114,7 @@ MUTATIONS = (
     Mutation(
         "fabolas decides at random",
         "strategies/fabolas.py",
-        "        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)\n",
+        "        context, candidate = self._decide(history, pending, remaining, at_target, rng)\n",
         "        self._decide(history, pending, remaining, at_target, rng)\n"
         "        D = self.space.dim + self.space.n_fidelities\n"
         '        return Proposal(self.space.snap(rng.random((1, D)))[0], "information")\n',
@@ -123,15 +123,15 @@ MUTATIONS = (
     Mutation(
         "fabolas makes its initial design only",
         "strategies/fabolas.py",
-        "        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)\n",
-        '        return Proposal(self._design[len(history) % self.n_initial], "information")\n',
+        "        context, candidate = self._decide(history, pending, remaining, at_target, rng)\n",
+        '        return Proposal(self._design.points[len(history) % len(self._design.points)], "information")\n',
         "strategies/test_fabolas.py -k near",
     ),
     Mutation(
         "fabolas2017 makes its initial design only",
         "strategies/fabolas2017.py",
-        "        candidate = maximize_information(context, pool, rng)\n",
-        '        return Proposal(self._draw_design(1, rng)[0], "information")\n',
+        "            candidate = maximize_information(context, pool, rng)\n",
+        '            return Proposal(random_on_subsets(self.models.space, 1, rng)[0], "information")\n',
         "strategies/test_fabolas2017.py -k near",
     ),
     Mutation(

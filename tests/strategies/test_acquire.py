@@ -22,7 +22,7 @@ from fabolas.strategies import acquire as decide
 from fabolas.strategies.acquire import AcquisitionContext, Candidate, rank_by_prediction
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
-from fabolas.strategies.model_based import full_domain
+from fabolas.strategies.models import full_domain
 
 
 def position(
@@ -46,7 +46,7 @@ def position(
     costs = np.exp(4.0 * (points[:, d] - 1.0))
     level = Effort.at(effort, n)
     data = surrogate.Data(points, losses, costs, np.zeros(n, dtype=bool))
-    models, _, _ = surrogate.fit(strategy._fitter.prior, data, None, 10, level.K, rng)
+    models, _, _ = surrogate.fit(strategy.models.fitter.prior, data, None, 10, level.K, rng)
     x = points[:, :d]
     return context(strategy, models, x, x[: n // 5], affordable, level)
 
@@ -59,9 +59,9 @@ def context(
     max_cost: float | None,
     effort: Effort,
 ) -> AcquisitionContext:
-    ranked, there = (rank_by_prediction(models, strategy._domain, x) for x in (evaluated, measured))
+    ranked, there = (rank_by_prediction(models, strategy.models.domain, x) for x in (evaluated, measured))
     return AcquisitionContext(
-        strategy._domain, models, ranked, there, 0.1, max_cost, effort, strategy.acquisition
+        strategy.models.domain, models, ranked, there, 0.1, max_cost, effort, strategy.models.acquisition
     )
 
 
@@ -174,7 +174,7 @@ def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_me
     losses = np.exp(-2.0 + 0.5 * np.sin(2.0 * np.pi * x / 0.3))
     data = surrogate.Data(points, losses, points[:, 1], np.zeros(38, dtype=bool))
     level = Effort.at(0.3, 38)
-    models, _, _ = surrogate.fit(strategy._fitter.prior, data, None, 20, level.K, rng)
+    models, _, _ = surrogate.fit(strategy.models.fitter.prior, data, None, 20, level.K, rng)
     at = context(strategy, models, points[:, :1], points[34:, :1], None, level)
     found, elsewhere = improving(at), improving(replace(at, measured=at.ranked[:1]))
     assert found is not None

@@ -9,7 +9,7 @@ from fabolas._types import Array
 from fabolas.gp.kernels import between
 from fabolas.strategies import make
 from fabolas.strategies.acquire import AcquisitionConfig
-from fabolas.strategies.model_based import ModelBased
+from fabolas.strategies.fabolas import ModelBasedSearch
 from fabolas.strategies.mtbo import Mtbo, one_hot, tasks
 from tests.helpers.marks import slow
 from tests.helpers.problems import bowl_loss
@@ -84,7 +84,7 @@ def test_tasks_that_the_range_makes_equal_are_one_and_without_a_fidelity_there_i
 def test_the_task_kernel_is_the_cholesky_factor_times_its_transpose_times_matern() -> None:
     strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
     assert isinstance(strategy, Mtbo)
-    prior = strategy._fitter.prior
+    prior = strategy.models.fitter.prior
     kernel = replace(prior, spec=replace(prior.spec, shared_trend=False)).loss_gp().kernel
     length, amplitude = np.log([0.4, 0.7]), np.log(1.7)
     L = np.array([[1.0, 0, 0], [0.8, 0.5, 0], [-0.3, 0.2, 0.9]])
@@ -103,7 +103,7 @@ def test_a_priori_an_auxiliary_task_is_like_the_target_and_further_entries_are_c
     strategy = make("mtbo", SPACE, auxiliary=(1 / 4, 1 / 32))
     assert isinstance(strategy, Mtbo)
     rng = np.random.default_rng(0)
-    model = strategy._fitter.prior.loss_gp()
+    model = strategy.models.fitter.prior.loss_gp()
     theta = np.column_stack([prior.sample(rng, 4000) for prior in model.priors])
     theta = theta[:, :-1]  # the noise's
     one = np.concatenate([np.full((3, 2), 0.5), strategy.tasks], axis=1)
@@ -130,10 +130,10 @@ def test_information_is_divided_by_time_or_by_cost_or_by_nothing() -> None:
     with Study(SPACE, seed=0, overhead=0.5) as study:
         study.tell(study.ask(), 0.3, cost=2.0)
         with_overhead, without = make("fabolas", SPACE), make("mtbo", SPACE)
-        assert isinstance(with_overhead, ModelBased)
-        assert isinstance(without, ModelBased)
-        assert with_overhead._added_seconds(study.history) == pytest.approx(0.5 + 0.02 * 2.5)
-        assert without._added_seconds(study.history) == 0.0
+        assert isinstance(with_overhead, ModelBasedSearch)
+        assert isinstance(without, ModelBasedSearch)
+        assert with_overhead.models.added_seconds(study.history) == pytest.approx(0.5 + 0.02 * 2.5)
+        assert without.models.added_seconds(study.history) == 0.0
 
 
 @pytest.mark.parametrize("auxiliary", [(), (0.0,), (1.0,), (0.25, -1.0)])

@@ -126,14 +126,14 @@ def test_many_workers_do_not_wait_for_two_decisions_when_hyperparameters_are_ove
     fits: list[bool] = []
     fit = SurrogateFitter.fit
 
-    def counted(self: SurrogateFitter, history: History, effort: Effort, move: bool, rng: Any) -> Any:
-        fits.append(move)
-        return fit(self, history, effort, move, rng)
+    def counted(self: SurrogateFitter, history: History, effort: Effort, refit: bool, rng: Any) -> Any:
+        fits.append(refit)
+        return fit(self, history, effort, refit, rng)
 
     with run(11, full_cost=1.0) as study:
         strategy: Any = study.strategy
         monkeypatch.setattr(SurrogateFitter, "fit", counted)
-        monkeypatch.setattr(SurrogateFitter, "is_overdue", lambda self, history: True)
+        monkeypatch.setattr(SurrogateFitter, "refit_is_overdue", lambda self, history: True)
         strategy._batch = Batch.empty(3)
         strategy.suggest(study.history, pending_suggestions(63), np.random.default_rng(0))
     assert fits == [True]

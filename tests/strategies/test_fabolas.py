@@ -172,8 +172,8 @@ def test_the_cost_offset_is_a_share_of_all_that_was_spent_added_to_the_overhead(
         study.abandon(study.ask(), "nobody waited", cost=1000.0)
         with Study(SPACE, seed=1, acquisition=AcquisitionConfig(cost_offset=0.1)) as other:
             assert isinstance(other.strategy, Fabolas)
-            assert other.strategy._added_seconds(study.history) == pytest.approx(0.25 + 0.1 * 4 * 3.25)
-            assert other.strategy._added_seconds(other.history) == 0.0
+            assert other.strategy.models.added_seconds(study.history) == pytest.approx(0.25 + 0.1 * 4 * 3.25)
+            assert other.strategy.models.added_seconds(other.history) == 0.0
 
 
 @pytest.mark.slow
@@ -340,13 +340,13 @@ def test_hyperparameters_of_other_losses_are_overdue(later: list[float]) -> None
         for i in range(12):
             study.tell(study.ask(), 0.5 + 0.01 * (i % 3), cost=1.0)
         study.tell(study.ask(), 0.5, cost=1.0)  # the first fit
-        refitted = strategy._fitter._n_moved
+        refitted = strategy.models.fitter._n_refitted
         assert refitted == 12
         for loss in later:
             s = study.ask_for({"x": 0.1, "y": 0.2})
             study.tell(s, loss, cost=1.0)
         assert len(study.history) < 2 * refitted
-        assert strategy._fitter.is_overdue(study.history) == (later[0] != 0.5)
+        assert strategy.models.fitter.refit_is_overdue(study.history) == (later[0] != 0.5)
 
 
 def test_several_fidelities_vary_apart_in_the_design() -> None:

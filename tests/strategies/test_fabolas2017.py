@@ -29,7 +29,7 @@ def test_the_initial_design_is_ten_random_configurations_on_the_papers_subsets()
 
 @pytest.mark.parametrize("which", ["loss", "cost"])
 def test_both_kernels_are_equation_6_on_the_relative_size(which: str) -> None:
-    prior = Fabolas2017(SPACE)._fitter.prior
+    prior = Fabolas2017(SPACE).models.fitter.prior
     kernel = (prior.loss_gp() if which == "loss" else prior.cost_gp()).kernel
     rng = np.random.default_rng(0)
     points = SPACE.snap(rng.random((6, 3)))
@@ -44,7 +44,7 @@ def test_both_kernels_are_equation_6_on_the_relative_size(which: str) -> None:
 
 
 def test_the_priors_are_those_of_section_3_4() -> None:
-    priors = Fabolas2017(SPACE)._fitter.prior.loss_gp().priors
+    priors = Fabolas2017(SPACE).models.fitter.prior.loss_gp().priors
     assert priors[:2] == (Uniform(-5.0, 1.0),) * 2  # log squared lengths in [-10, 2]
     assert priors[2] == Normal(0.0, 1.0)  # lognormal amplitude
     assert priors[-1] == LogHorseshoe(0.1)  # noise variance
@@ -56,14 +56,14 @@ def test_information_is_divided_by_predicted_cost_plus_measured_overhead_and_not
             study.tell(study.ask(), 0.5, cost=100.0)
         strategy = study.strategy
         assert isinstance(strategy, Fabolas2017)
-        assert strategy._added_seconds(study.history) == 7.0
+        assert strategy.models.added_seconds(study.history) == 7.0
     np.testing.assert_array_equal(ACQUISITION.divisor(np.array([3.0]), 7.0), [10.0])
     assert ACQUISITION.criterion == EntropyReduction(ep_information, relative_to_uniform=True)
 
 
 def test_losses_and_log_costs_are_only_standardised() -> None:
     rng = np.random.default_rng(0)
-    prior = Fabolas2017(SPACE)._fitter.prior
+    prior = Fabolas2017(SPACE).models.fitter.prior
     points = SPACE.snap(rng.random((8, 3)))
     losses, costs = rng.normal(size=8), np.exp(rng.normal(size=8))
     walkers = HyperparameterSets(

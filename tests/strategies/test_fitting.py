@@ -57,7 +57,7 @@ def test_a_new_repeat_at_the_target_teaches_the_nugget_before_the_next_fit() -> 
     trials = history(60).trials
     best = next(t for t in trials if t.suggestion.point[2] == 1.0)
     strategy = Fabolas(SPACE)
-    strategy._fitter.fit(History(trials), Effort.at(0.0, 60), True, np.random.default_rng(0))
+    strategy.models.fitter.fit(History(trials), Effort.at(0.0, 60), True, np.random.default_rng(0))
     assert strategy.surrogate(History(trials)).surrogate.nugget_fraction == NUGGET_FRACTION
     for loss, low, high in ((best.loss, 0.95, 1.0), (2.0 * best.loss, 0.0, 0.5)):
         again = replace(best, suggestion=replace(best.suggestion, id=60), loss=loss)
@@ -73,8 +73,8 @@ def test_predictions_of_the_best_configurations_agree_with_exact_inference() -> 
     found = {}
     for limit in (200, 10_000):
         strategy = Fabolas(SPACE, model=ModelSpec(max_trials=limit))
-        strategy._fitter.fit(record, Effort.at(0.5, 100), True, np.random.default_rng(0))
-        assert len(strategy._fitter.posterior(record).loss.points) == min(limit, 700)
+        strategy.models.fitter.fit(record, Effort.at(0.5, 100), True, np.random.default_rng(0))
+        assert len(strategy.models.fitter.posterior(record).loss.points) == min(limit, 700)
         found[limit] = strategy.predict(record, target)
     truth = np.exp(-2 + np.sum((target[:, :2] - 0.4) ** 2, axis=1))
     for prediction in found.values():
@@ -118,7 +118,7 @@ def test_a_surrogate_knows_which_trials_its_data_are(n: int, fitted_on: int) -> 
 
 def test_a_posterior_is_kept_until_there_is_another_history_or_another_fit() -> None:
     record, longer, rng = history(8), history(9), np.random.default_rng(0)
-    fitter = Fabolas(SPACE)._fitter
+    fitter = Fabolas(SPACE).models.fitter
     first = fitter.posterior(record)
     assert fitter.posterior(record) is first
     assert len(fitter.posterior(longer).loss.points) == 9

@@ -9,7 +9,7 @@ from fabolas.strategies import initial_design as design
 
 def sizes(low: float, high: float, k: int = 10) -> np.ndarray:
     space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (low, high)})
-    points = design.initial_design(space, k, np.random.default_rng(0))
+    points = design.sobol_on_subsets(space, k, np.random.default_rng(0))
     return np.array([space.decode(p)[1]["size"] for p in points]) / high
 
 
@@ -45,13 +45,13 @@ def test_a_dear_smallest_size_leaves_a_slope_in_every_direction() -> None:
 
 
 def test_without_fidelities_configurations_only() -> None:
-    points = design.initial_design(Space({"x": Float(0.0, 1.0)}), 6, np.random.default_rng(0))
+    points = design.sobol_on_subsets(Space({"x": Float(0.0, 1.0)}), 6, np.random.default_rng(0))
     assert points.shape == (6, 1)
 
 
 def test_configurations_are_spread() -> None:
     space = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 64000)})
-    x = design.initial_design(space, 16, np.random.default_rng(0))[:, :2]
+    x = design.sobol_on_subsets(space, 16, np.random.default_rng(0))[:, :2]
     quadrant = (x[:, 0] > 0.5).astype(int) * 2 + (x[:, 1] > 0.5)
     assert set(np.bincount(quadrant, minlength=4)) <= {3, 4, 5}
 

@@ -6,7 +6,7 @@ import pytest
 
 from fabolas import Float, Integer, Space, Study
 from fabolas.strategies.acquire import AcquisitionContext
-from fabolas.strategies.fabolas import Fabolas
+from fabolas.strategies.fabolas import target_or_information
 from tests.helpers.problems import bowl_loss, evaluate
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
@@ -79,19 +79,18 @@ def test_a_target_evaluation_improves_on_pending_ones_too(monkeypatch: pytest.Mo
     space = Space({"kind": list("abcdef")}, {"size": (10, 1000)})
     losses = dict(zip("abcdef", (0.5, 0.45, 0.1, 0.4, 0.42, 0.48), strict=True))
     rivals: list[set[str]] = []
-    acquire = Fabolas._acquire
 
-    def spy(self: Fabolas, context: AcquisitionContext, *rest: Any) -> Any:
+    def spy(context: AcquisitionContext, *rest: Any) -> Any:
         at = context.domain.at_target(context.measured)
         rivals.append({space.decode(point)[0]["kind"] for point in at})
-        return acquire(self, context, *rest)
+        return target_or_information(context, *rest)
 
-    monkeypatch.setattr(Fabolas, "_acquire", spy)
     with Study(space, seed=0, overhead=0.001, effort=0.0, target_share=1.0) as study:
         for size in (100, 500, 900):
             for kind, loss in losses.items():
                 study.tell(study.ask_for({"kind": kind}, {"size": size}), loss, cost=size / 1000)
         study.tell(study.ask_for({"kind": "a"}), losses["a"], cost=1.0)
+        monkeypatch.setattr(study.strategy, "_maximize", spy)
         first, second = study.ask(), study.ask()
     assert {first.origin, second.origin} == {"target"}
     assert first.config["kind"] == "c"  # never measured there, and surely better than what was

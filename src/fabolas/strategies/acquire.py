@@ -71,7 +71,7 @@ class AcquisitionConfig:
 
 @dataclass(frozen=True)
 class Domain:
-    """Where points may lie: arrays and functions of arrays only. `full_domain` in model_based.py makes one.
+    """Where points may lie: arrays and functions of arrays only. `full_domain` in models.py makes one.
 
     Attributes:
         d: number of configuration columns, the first ones.
@@ -197,12 +197,14 @@ class Candidate:
     Attributes:
         point: (D,).
         cost: predicted seconds.
+        origin: which maximum it is: "information", "improvement", or "target" if a target evaluation was due.
         max_worth: the largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
         batch: more points for the next suggestions, used if there is no time for a new decision.
     """
 
     point: Array
     cost: float
+    origin: str
     max_worth: float
     batch: Batch
 
@@ -299,7 +301,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         taken = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
     costs = surrogate.predict_cost(taken)
     most = float(average[allowed].max(initial=0.0))
-    return Candidate(taken[0], float(costs[0]), most, Batch(taken[1:], costs[1:]))
+    return Candidate(taken[0], float(costs[0]), "information", most, Batch(taken[1:], costs[1:]))
 
 
 def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
@@ -338,7 +340,20 @@ def maximize_improvement(
         x = higher if float(value(higher)[0]) > found.value else x
     point = domain.at_target(x)
     cost = float(context.surrogate.predict_cost(point)[0])
-    return Candidate(point[0], cost, 0.0, Batch.empty(point.shape[1]))
+    return Candidate(point[0], cost, "improvement", 0.0, Batch.empty(point.shape[1]))
+
+
+def maximize_target_improvement(
+    context: AcquisitionContext, pool: Array, rng: np.random.Generator
+) -> Candidate | None:
+    """`maximize_improvement` when a target evaluation is due, and the batch of a quick decision; None if none fits."""
+    improving = maximize_improvement(context, pool, rng)
+    if improving is None:
+        return None
+    improving = replace(improving, origin="target")
+    if not context.effort.is_quick:
+        return improving
+    return improving.followed_by(maximize_information(context, pool, rng))
 
 
 def _improvement(context: AcquisitionContext, best: Array, x: Array) -> Array:

@@ -1,61 +1,96 @@
 """FABOLAS: the most information about the best configuration on all the data, per second (Klein et al. 2017).
 
-This file has the order of decisions. Fitting is in `model_based.py` and `fitting.py`, maximising in `acquire.py`.
-The method departs from the paper where measurements say so (docs/method/index.md); `fabolas2017.py` is the algorithm as
-published.
+`ModelBasedSearch.suggest` is Algorithm 1 of the paper, to be read from top to bottom:
+
+    design      points on small subsets                             initial_design.py
+    fit         both GPs, given the history and pending trials      models.py, fitting.py
+    acquire     what an evaluation is worth, per second (eq. 7)     acquire.py, acquisition/
+    maximise    over configurations and sizes                       acquire.py, optimize.py
+    propose     one point, and what is known about it               base.py
+    incumbent   the lowest expected loss at the target              incumbent.py
+
+`Fabolas` chooses its parts; `mtbo`, `es` and `ei` choose others. The method departs from the paper where measurements
+say so (docs/method/index.md); `fabolas2017.py` is the algorithm as published.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from fabolas._types import Array
 from fabolas.model_spec import ModelSpec
-from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
+    Batch,
     Candidate,
     Domain,
     configuration_pool,
     maximize_improvement,
     maximize_information,
+    maximize_target_improvement,
 )
-from fabolas.strategies.base import Proposal
-from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.base import Prediction, Proposal
 from fabolas.strategies.early_stop import early_stop_rule
 from fabolas.strategies.effort import OVERHEAD_SHARE, Effort
-from fabolas.strategies.initial_design import initial_design, n_initial_points
-from fabolas.strategies.model_based import ModelBased, evaluated_keys, full_domain
-from fabolas.strategies.options import changed_options, check_number, check_whole_number
-from fabolas.strategies.pace import Pace
-from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
+from fabolas.strategies.fitting import SurrogateWithTrials
+from fabolas.strategies.initial_design import (
+    DrawDesign,
+    InitialDesign,
+    n_initial_points,
+    sobol_on_subsets,
+)
+from fabolas.strategies.models import Models, evaluated_keys, full_domain
+from fabolas.strategies.options import changed_options, check_number
+from fabolas.strategies.pace import Pace, WorkerCount
+from fabolas.trials import ENQUEUED, VERIFICATION, History, Incumbent, Suggestion
 
-_TARGET_ORIGINS = (
-    "target",
-    "improvement",
-    ENQUEUED,
-    VERIFICATION,
-)  # origins that count as target evaluations if the point is at the target
+# Origins of suggestions that count as target evaluations if the point is at the target.
+_TARGET_ORIGINS = ("target", "improvement", ENQUEUED, VERIFICATION)
+
+Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
+"""(context, pool of configurations, whether a target evaluation is due, rng) -> the next evaluation."""
 
 
-class InformationPerCost(ModelBased):
-    """Algorithm 1 of the paper; `target_share` adds evaluations at the target. Base of `fabolas`, `mtbo`, `es`, `ei`.
+def target_or_information(
+    context: AcquisitionContext, pool: Array, target_is_due: bool, rng: np.random.Generator
+) -> Candidate:
+    """An evaluation at the target if one is due and fits; else the most informative one per second (eq. 7).
+
+    If no evaluation gives information any more, it is the one with the largest expected improvement at the target.
+    """
+    if target_is_due:
+        improving = maximize_target_improvement(context, pool, rng)
+        if improving is not None:
+            return improving
+    informative = maximize_information(context, pool, rng)
+    if informative.max_worth > context.config.criterion.negligible:
+        return informative
+    return maximize_improvement(context, pool, rng) or informative
+
+
+class ModelBasedSearch:
+    """Algorithm 1 of the paper, and evaluations at the target from time to time. Strategies pass it their parts.
 
     Args:
         space: the search space.
         model: the parts of both GPs.
         acquisition: what an evaluation is worth, and how that is maximised.
         domain: where points may lie.
-        n_model_fidelities: how many fidelity columns the models see.
+        draw_design: draws the initial design.
         n_initial: number of configurations of the initial design.
+        n_model_fidelities: how many fidelity columns the GPs see.
+        reads_curves: whether the GPs read what trainings report on the way.
+        maximize: chooses the next evaluation by the fitted GPs.
         target_share: see `Fabolas`.
         overhead_share: see `Fabolas`.
         effort: see `Fabolas`.
+        stop_early: see `Fabolas`.
     """
-
-    stop_early = False
 
     def __init__(
         self,
@@ -63,24 +98,30 @@ class InformationPerCost(ModelBased):
         model: ModelSpec,
         acquisition: AcquisitionConfig,
         domain: Domain,
-        n_model_fidelities: int,
+        draw_design: DrawDesign,
         *,
         n_initial: int,
-        target_share: float,
-        overhead_share: float,
-        effort: float | Effort | None,
+        n_model_fidelities: int,
+        reads_curves: bool = False,
+        maximize: Maximize = target_or_information,
+        target_share: float = 0.0,
+        overhead_share: float = OVERHEAD_SHARE,
+        effort: float | Effort | None = None,
+        stop_early: bool = False,
     ) -> None:
-        check_whole_number("n_initial", n_initial, 1, "a number of initial configurations, 1 or more")
+        self._design = InitialDesign(draw_design, n_initial)
         check_number("target_share", target_share, 0.0, 1.0, "a share of the time from 0 to 1")
         check_number(
             "overhead_share", overhead_share, 1e-6, 1.0 - 1e-6, "a share of the time between 0 and 1"
         )
         if effort is not None and not isinstance(effort, Effort):
             check_number("effort", effort, 0.0, 1.0, "a number from 0 (least) to 1 (full)")
-        super().__init__(space, model, acquisition, domain, n_model_fidelities, n_initial)
-        self.target_share = target_share
-        self.overhead_share = overhead_share
-        self.effort = effort
+        self.space, self.target_share, self.overhead_share = space, target_share, overhead_share
+        self.effort, self.stop_early = effort, stop_early
+        self._maximize = maximize
+        self.models = Models(space, model, acquisition, domain, n_model_fidelities, reads_curves=reads_curves)
+        self._batch = Batch.empty(space.dim + space.n_fidelities)
+        self._workers = WorkerCount()
 
     def suggest(
         self,
@@ -92,52 +133,37 @@ class InformationPerCost(ModelBased):
         at_target: bool = False,
     ) -> Proposal:
         """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
-        history = self._seen_by_models(history)
+        history = self.models.seen(history)
         self._workers = self._workers.updated(history, pending)
         at_target = at_target or self.target_share >= 1.0
-        # Initial design (Algorithm 1, line 1).
-        point = self._next_of_design(history, pending, at_target, rng)
+        # Algorithm 1, line 1: the initial design.
+        point = self._design.next(history, pending, at_target, rng)
         if point is not None:
             return Proposal(point, "design")
-        # If a new decision takes too long for evaluations this cheap, take the next point of the last batch.
-        if len(self._batch):
-            self._batch = self._batch.without(evaluated_keys(history, pending))
+        # Not in the paper: if a decision takes too long for evaluations this cheap, take a point of the last batch.
+        continuations = self.models.continuations(history, pending)
+        self._batch = self._batch.without(evaluated_keys(history, pending))
         if len(self._batch) and not at_target and self._must_hurry(history, pending, remaining):
             point, cost = self._batch.points[0], self._batch.costs[0]
             self._batch = self._batch.without_first()
-            continues = self._continues(point, history, pending)
-            return Proposal(point, "batch", predicted_cost=self._predicted_seconds(cost), continues=continues)
-        # Fit both GPs (line 3) and maximise the acquisition (line 4).
-        candidate, origin, context = self._decide(history, pending, remaining, at_target, rng)
+            continues = None if continuations is None else continuations.continues(point)
+            seconds = self.models.seconds(cost)
+            return Proposal(point, "batch", predicted_cost=seconds, continues=continues)
+        # Line 3: fit both GPs. Line 4: maximise the acquisition.
+        context, candidate = self._decide(history, pending, remaining, at_target, rng)
         self._batch = candidate.batch
-        return Proposal(
-            candidate.point,
-            origin,
-            effort=context.effort.level,
-            predicted_cost=self._predicted_seconds(candidate.cost),
-            continues=self._continues(candidate.point, history, pending),
-            stop_rule=self._stop_rule(context, candidate.point, history, pending, rng),
-        )
+        # Line 5, the evaluation, is not ours.
+        point, continues, rule = candidate.point, None, None
+        if continuations is not None:
+            continues = continuations.continues(point)
+            if self.stop_early:
+                rule = early_stop_rule(context, self.space, continuations, point, rng)
+        seconds = self.models.seconds(candidate.cost)
+        return Proposal(point, candidate.origin, context.effort.level, seconds, continues, rule)
 
-    def _continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
-        """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
-        if self._curve_column is None:
-            return None
-        return Continuations.of(self.space, history, pending).continues(point)
-
-    def _stop_rule(
-        self,
-        context: AcquisitionContext,
-        point: Array,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        rng: np.random.Generator,
-    ) -> EarlyStopRule | None:
-        """When an evaluation of the point (D,) should stop early; None for never."""
-        if self._curve_column is None or not self.stop_early:
-            return None
-        continuations = Continuations.of(self.space, history, pending)
-        return early_stop_rule(context, self.space, continuations, point, rng)
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
+        """Line 6: the evaluated configuration with the lowest expected loss at the target; None before there is one."""
+        return self.models.incumbent(history, verified_only=verified_only)
 
     def _decide(
         self,
@@ -146,81 +172,49 @@ class InformationPerCost(ModelBased):
         remaining: float | None,
         at_target: bool,
         rng: np.random.Generator,
-    ) -> tuple[Candidate, str, AcquisitionContext]:
-        """The candidate, its origin, and the models and the effort that it was chosen with.
+    ) -> tuple[AcquisitionContext, Candidate]:
+        """Decide with the right effort, or with the fixed one.
 
         The right effort depends on the cost of the evaluation, which is known only after the decision. So a first
         decision takes the least effort. A second one replaces it if the predicted cost allows more than a quick
-        decision, or if MCMC must move the hyperparameters (`move`).
+        decision, or if MCMC must sample new hyperparameters (`refit`).
         """
+        fitter, n = self.models.fitter, len(history)
+        what = (history, pending, remaining, at_target)
         if self.effort is not None:
-            effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, len(history))
-            move = self._fitter.is_due(history, effort)
-            context = self._context(history, pending, remaining, effort, move, rng)
-            return *self._acquire(context, history, pending, at_target, rng), context
+            effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, n)
+            return self._fit_and_maximize(*what, effort, fitter.refit_is_due(history, effort), rng)
         pace = self._pace(history, pending)
-        effort = Effort.at(0.0, len(history)).with_batch(pace.batch_size)
+        least = Effort.at(0.0, n).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
-        move = not self._fitter.is_fitted or (pace.workers_limit and self._fitter.is_overdue(history))
-        context = self._context(history, pending, remaining, effort, move, rng)
-        candidate, origin = self._acquire(context, history, pending, at_target, rng)
+        refit = not fitter.is_fitted or (pace.workers_limit and fitter.refit_is_overdue(history))
+        context, candidate = self._fit_and_maximize(*what, least, refit, rng)
 
         level = pace.affordable_level(candidate.cost)
-        affordable = Effort.at(level or 0.0, len(history)).with_batch(pace.batch_size)
-        move = self._fitter.is_due(history, affordable)
-        move = move and (level is not None or self._fitter.is_overdue(history))
-        if move or not affordable.is_quick:
-            context = self._context(history, pending, remaining, affordable, move, rng)
-            candidate, origin = self._acquire(context, history, pending, at_target, rng)
-        return candidate, origin, context
+        affordable = Effort.at(level or 0.0, n).with_batch(pace.batch_size)
+        refit = fitter.refit_is_due(history, affordable)
+        refit = refit and (level is not None or fitter.refit_is_overdue(history))
+        if refit or not affordable.is_quick:
+            return self._fit_and_maximize(*what, affordable, refit, rng)
+        return context, candidate
 
-    def _acquire(
+    def _fit_and_maximize(
         self,
-        context: AcquisitionContext,
         history: History,
         pending: tuple[Suggestion, ...],
+        remaining: float | None,
         at_target: bool,
+        effort: Effort,
+        refit: bool,
         rng: np.random.Generator,
-    ) -> tuple[Candidate, str]:
-        """An evaluation at the target if one is due, else the most informative one per second."""
+    ) -> tuple[AcquisitionContext, Candidate]:
+        """Lines 3 and 4 with this effort; `refit` says whether MCMC samples new hyperparameters."""
+        context = self.models.context(history, pending, remaining, effort, refit, rng)
         pool = configuration_pool(context, rng)
-        if at_target or self._target_evaluation_is_due(context, history, pending):
-            improving = maximize_improvement(context, pool, rng)
-            if improving is not None and not context.effort.is_quick:
-                return improving, "target"
-            if improving is not None:  # a quick decision also fills the batch
-                return improving.followed_by(maximize_information(context, pool, rng)), "target"
-        informative = maximize_information(context, pool, rng)
-        if informative.max_worth > context.config.criterion.negligible:
-            return informative, "information"
-        improving = maximize_improvement(context, pool, rng)
-        return (informative, "information") if improving is None else (improving, "improvement")
-
-    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """k points (k, D) of the initial design."""
-        return initial_design(self.space, k, rng)
-
-    def _target_evaluation_is_due(
-        self, context: AcquisitionContext, history: History, pending: tuple[Suggestion, ...]
-    ) -> bool:
-        """Whether target evaluations have had less than their share of the time since the last one."""
-        if self.target_share <= 0:
-            return False
-        last = max(
-            (trial.id for trial in history.trials if self._aims_at_target(trial.suggestion)), default=-1
+        is_due = at_target or target_evaluation_is_due(
+            self.space, self.target_share, context, history, pending
         )
-        # With several workers, trials suggested before a target evaluation may end after it: compare suggestions.
-        since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
-        spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
-        best = context.domain.at_target(context.ranked[:1])
-        cost = float(context.surrogate.predict_cost(best)[0])
-        n_pending = sum(self._aims_at_target(suggestion) for suggestion in pending)
-        return spent >= (1 + n_pending) * cost * (1.0 - self.target_share) / self.target_share
-
-    def _aims_at_target(self, suggestion: Suggestion) -> bool:
-        """Whether the suggestion counts as a target evaluation."""
-        aims = suggestion.origin in _TARGET_ORIGINS
-        return aims and bool(self.space.is_at_target(suggestion.point[None])[0])
+        return context, self._maximize(context, pool, is_due, rng)
 
     def _must_hurry(self, history: History, pending: tuple[Suggestion, ...], remaining: float | None) -> bool:
         """Whether a new decision would take too long, compared with the cost of the next point of the batch."""
@@ -232,11 +226,64 @@ class InformationPerCost(ModelBased):
     def _pace(self, history: History, pending: tuple[Suggestion, ...]) -> Pace:
         """What past suggestions have taken, and what the next one may take."""
         # Costs that are relative sizes have no overhead to compare with.
-        counted = () if self.model.cost_from_fidelity else pending
+        counted = () if self.models.spec.cost_from_fidelity else pending
         return Pace.of(history, counted, self._workers.n, self.overhead_share)
 
+    def predict(self, history: History, points: Array) -> Prediction:
+        """Loss and cost of points (m, D), given a history with at least one complete trial."""
+        return self.models.predict(history, points)
 
-class Fabolas(InformationPerCost):
+    def surrogate(self, history: History) -> SurrogateWithTrials:
+        """Both posteriors given a history with at least one complete trial."""
+        return self.models.surrogate(history)
+
+    def state(self) -> dict[str, Array]:
+        """The initial design, the number of workers, the walkers, and the batch."""
+        state: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
+        if self._workers.n > 1:
+            state["workers"] = np.array([float(self._workers.n), float(self._workers.since)])
+        fitted = self.models.fitter.state()
+        if fitted:
+            state |= {**fitted, "batch": self._batch.points, "batch_costs": self._batch.costs}
+        return state
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
+        self._design.points = state.get("design")
+        self._workers = (
+            WorkerCount(*(int(n) for n in state["workers"])) if "workers" in state else WorkerCount()
+        )
+        self._batch = Batch.empty(self.space.dim + self.space.n_fidelities)
+        if self.models.fitter.restore(state):
+            self._batch = Batch(state["batch"], state["batch_costs"])
+
+
+def target_evaluation_is_due(
+    space: Space,
+    share: float,
+    context: AcquisitionContext,
+    history: History,
+    pending: tuple[Suggestion, ...],
+) -> bool:
+    """Whether target evaluations have had less than their share of the time since the last one."""
+    if share <= 0:
+        return False
+    last = max((trial.id for trial in history.trials if _aims_at_target(space, trial.suggestion)), default=-1)
+    # With several workers, trials suggested before a target evaluation may end after it: compare suggestions.
+    since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
+    spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
+    best = context.domain.at_target(context.ranked[:1])
+    cost = float(context.surrogate.predict_cost(best)[0])
+    n_pending = sum(_aims_at_target(space, suggestion) for suggestion in pending)
+    return spent >= (1 + n_pending) * cost * (1.0 - share) / share
+
+
+def _aims_at_target(space: Space, suggestion: Suggestion) -> bool:
+    """Whether the suggestion counts as a target evaluation."""
+    return suggestion.origin in _TARGET_ORIGINS and bool(space.is_at_target(suggestion.point[None])[0])
+
+
+class Fabolas(ModelBasedSearch):
     """Initial design on small subsets, then eq. 7 on two GPs over (x, u), and regular evaluations at the target.
 
     Args:
@@ -256,7 +303,6 @@ class Fabolas(InformationPerCost):
     """
 
     name = "fabolas"
-    reads_curves = True
 
     def __init__(
         self,
@@ -272,17 +318,19 @@ class Fabolas(InformationPerCost):
     ) -> None:
         if not isinstance(stop_early, bool):
             raise ValueError(f"stop_early: expected True or False, got {stop_early!r}")
-        self.stop_early = stop_early
         super().__init__(
             space,
             ModelSpec() if model is None else model,
             AcquisitionConfig() if acquisition is None else acquisition,
             full_domain(space),
-            space.n_fidelities,
+            partial(sobol_on_subsets, space),
             n_initial=n_initial_points(space) if n_initial is None else n_initial,
+            n_model_fidelities=space.n_fidelities,
+            reads_curves=True,
             target_share=target_share,
             overhead_share=overhead_share,
             effort=effort,
+            stop_early=stop_early,
         )
         self.options = changed_options(
             Fabolas,

@@ -13,6 +13,8 @@ representers, without the correction for their density; failed and pending trial
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from fabolas._types import Array
@@ -26,16 +28,18 @@ from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     configuration_pool,
-    maximize_improvement,
     maximize_information,
+    maximize_target_improvement,
 )
-from fabolas.strategies.base import Proposal
+from fabolas.strategies.base import Prediction, Proposal
 from fabolas.strategies.effort import Effort
-from fabolas.strategies.model_based import ModelBased, full_domain
-from fabolas.strategies.options import changed_options, check_whole_number
+from fabolas.strategies.fitting import SurrogateWithTrials
+from fabolas.strategies.initial_design import InitialDesign
+from fabolas.strategies.models import Models, full_domain
+from fabolas.strategies.options import changed_options
 from fabolas.strategies.random import uniform
 from fabolas.transforms import identity_transform
-from fabolas.trials import History, Suggestion
+from fabolas.trials import History, Incumbent, Suggestion
 
 INITIAL_FRACTIONS = (1 / 64, 1 / 32, 1 / 16, 1 / 8)  # section 3.3
 
@@ -75,7 +79,7 @@ EFFORT = Effort(
 )
 
 
-class Fabolas2017(ModelBased):
+class Fabolas2017:
     """The published algorithm.
 
     Args:
@@ -86,8 +90,8 @@ class Fabolas2017(ModelBased):
     name = "fabolas2017"
 
     def __init__(self, space: Space, *, n_initial: int = 10) -> None:
-        check_whole_number("n_initial", n_initial, 1, "a number of initial configurations, 1 or more")
-        super().__init__(space, MODEL, ACQUISITION, full_domain(space), space.n_fidelities, n_initial)
+        self._design = InitialDesign(partial(random_on_subsets, space), n_initial)
+        self.models = Models(space, MODEL, ACQUISITION, full_domain(space), space.n_fidelities)
         self.options = changed_options(Fabolas2017, n_initial=n_initial)
 
     def suggest(
@@ -105,29 +109,50 @@ class Fabolas2017(ModelBased):
         and `at_target` takes the largest expected improvement at s = 1.
         """
         # Algorithm 1, line 1: the initial design.
-        point = self._next_of_design(history, pending, at_target, rng)
+        point = self._design.next(history, pending, at_target, rng)
         if point is not None:
             return Proposal(point, "design")
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
-        context = self._context(history, pending, remaining, EFFORT, True, rng)
+        context = self.models.context(history, pending, remaining, EFFORT, refit=True, rng=rng)
         pool = configuration_pool(context, rng)
-        if at_target:
-            improving = maximize_improvement(context, pool, rng)
-            if improving is not None:
-                return Proposal(improving.point, "target", EFFORT.level, improving.cost)
-        candidate = maximize_information(context, pool, rng)
-        return Proposal(candidate.point, "information", EFFORT.level, candidate.cost)
+        candidate = maximize_target_improvement(context, pool, rng) if at_target else None
+        if candidate is None:
+            candidate = maximize_information(context, pool, rng)
+        return Proposal(candidate.point, candidate.origin, EFFORT.level, candidate.cost)
 
-    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """k random configurations, their sizes in turn those of section 3.3: (k, D)."""
-        x = np.array([uniform(self.space, rng) for _ in range(k)])
-        u = [
-            [
-                self.space.fidelity_coordinate(
-                    name, max(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)] * f.high, f.low)
-                )
-                for name, f in self.space.fidelities.items()
-            ]
-            for i in range(k)
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
+        """Line 6: the evaluated configuration with the lowest predicted loss at s = 1."""
+        return self.models.incumbent(history, verified_only=verified_only)
+
+    def predict(self, history: History, points: Array) -> Prediction:
+        """Loss and cost of points (m, D), given a history with at least one complete trial."""
+        return self.models.predict(history, points)
+
+    def surrogate(self, history: History) -> SurrogateWithTrials:
+        """Both posteriors given a history with at least one complete trial."""
+        return self.models.surrogate(history)
+
+    def state(self) -> dict[str, Array]:
+        """The initial design and the walkers."""
+        design: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
+        return design | self.models.fitter.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
+        self._design.points = state.get("design")
+        self.models.fitter.restore(state)
+
+
+def random_on_subsets(space: Space, k: int, rng: np.random.Generator) -> Array:
+    """k random configurations, their sizes in turn those of section 3.3: (k, D)."""
+    x = np.array([uniform(space, rng) for _ in range(k)])
+    u = [
+        [
+            space.fidelity_coordinate(
+                name, max(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)] * f.high, f.low)
+            )
+            for name, f in space.fidelities.items()
         ]
-        return np.concatenate([x, np.array(u).reshape(k, self.space.n_fidelities)], axis=1)
+        for i in range(k)
+    ]
+    return np.concatenate([x, np.array(u).reshape(k, space.n_fidelities)], axis=1)

@@ -36,8 +36,8 @@ _Posterior = tuple[Surrogate, tuple[slice, ...]]
 class SurrogateFitter:
     """The surrogate of one strategy.
 
-    `fit` always updates the posterior with the history. Only if its argument `move` is true does MCMC also move the
-    walkers; otherwise the hyperparameter samples are chosen among the walkers as they are.
+    `fit` always updates the posterior with the history. Only with `refit=True` does MCMC also move the walkers;
+    otherwise the hyperparameter samples are chosen among the walkers as they are.
     """
 
     def __init__(self, prior: SurrogatePrior, curve_column: int | None = None) -> None:
@@ -46,7 +46,7 @@ class SurrogateFitter:
         self._walkers: HyperparameterSets | None = None
         self._samples: HyperparameterSets | None = None  # the K walkers that the last posterior uses
         self._n_fitted = 0  # trials that the last posterior was given
-        self._n_moved = 0  # trials when the walkers last moved
+        self._n_refitted = 0  # trials when MCMC last moved the walkers
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
         self._asked: tuple[History, _Posterior] | None = None  # the last history with its posterior
 
@@ -59,31 +59,31 @@ class SurrogateFitter:
         """Whether there are walkers."""
         return self._walkers is not None
 
-    def is_due(self, history: History, effort: Effort) -> bool:
+    def refit_is_due(self, history: History, effort: Effort) -> bool:
         """Whether MCMC should move the walkers again."""
-        return self._walkers is None or len(history) - self._n_moved >= effort.refit_interval
+        return self._walkers is None or len(history) - self._n_refitted >= effort.refit_interval
 
-    def is_overdue(self, history: History) -> bool:
+    def refit_is_overdue(self, history: History) -> bool:
         """Whether MCMC must move the walkers again even if there is no time for it.
 
         That is so if there are twice as many trials as when they last moved. It is also so if the scale of the losses
         has doubled or halved, or the transform has changed: the hyperparameters then describe other losses.
         """
         before = self._fitted_transform(history)
-        if before is None or len(history) >= 2 * self._n_moved:
+        if before is None or len(history) >= 2 * self._n_refitted:
             return True
         now = self._data(history).fit_transform(self.prior.spec.transform)
         return now.logarithmic != before.logarithmic or not 0.5 < now.scale / before.scale < 2.0
 
-    def fit(self, history: History, effort: Effort, move: bool, rng: np.random.Generator) -> Surrogate:
-        """The surrogate given the history; `move` says whether MCMC moves the walkers first."""
-        self._n_moved = len(history) if move else self._n_moved
+    def fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
+        """The surrogate given the history; with `refit`, MCMC moves the walkers first."""
+        self._n_refitted = len(history) if refit else self._n_refitted
         self._surrogate = self._asked = None  # free the old ones first: each takes up to 50 MB
         fitted, self._walkers, self._samples = surrogate.fit(
             self.prior,
             self._data(history),
             self._walkers,
-            effort.mcmc_steps if move else 0,
+            effort.mcmc_steps if refit else 0,
             effort.K,
             rng,
             units=self._fitted_transform(history),
@@ -173,7 +173,7 @@ class SurrogateFitter:
 
     def _fitted_transform(self, history: History) -> TargetTransform | None:
         """The transform when the walkers last moved: their hyperparameters are in its units."""
-        before = self._data(history, slice(self._n_moved))
+        before = self._data(history, slice(self._n_refitted))
         if before.failed.all():
             return None
         return before.fit_transform(self.prior.spec.transform)
@@ -187,13 +187,13 @@ class SurrogateFitter:
             "cost_walkers": self._walkers.cost,
             "loss_samples": self._samples.loss,
             "cost_samples": self._samples.cost,
-            "seen": np.array([float(self._n_fitted), float(self._n_moved)]),
+            "seen": np.array([float(self._n_fitted), float(self._n_refitted)]),
         }
 
     def restore(self, state: dict[str, Array]) -> bool:
         """Continue from a saved state; False if there is none, or it is of other models (another version)."""
         self._walkers = self._samples = self._surrogate = self._asked = None
-        self._n_fitted, self._n_moved = 0, 0
+        self._n_fitted, self._n_refitted = 0, 0
         if "seen" not in state:
             return False
         n_loss, n_cost = len(self.prior.loss_gp().priors), len(self.prior.cost_gp().priors)
@@ -201,7 +201,7 @@ class SurrogateFitter:
             return False
         self._walkers = HyperparameterSets(state["loss_walkers"], state["cost_walkers"])
         self._samples = HyperparameterSets(state["loss_samples"], state["cost_samples"])
-        self._n_fitted, self._n_moved = (int(n) for n in state["seen"])
+        self._n_fitted, self._n_refitted = (int(n) for n in state["seen"])
         return True
 
 

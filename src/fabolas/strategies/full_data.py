@@ -15,14 +15,12 @@ from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
     Candidate,
-    configuration_pool,
     maximize_improvement,
 )
 from fabolas.strategies.effort import OVERHEAD_SHARE
-from fabolas.strategies.fabolas import InformationPerCost
-from fabolas.strategies.model_based import full_domain
+from fabolas.strategies.fabolas import Maximize, ModelBasedSearch, target_or_information
+from fabolas.strategies.models import full_domain
 from fabolas.strategies.options import changed_options
-from fabolas.trials import History, Suggestion
 
 
 def n_initial_at_target(d: int) -> int:
@@ -30,11 +28,43 @@ def n_initial_at_target(d: int) -> int:
     return max(3, d + 1)
 
 
-class EntropySearch(InformationPerCost):
+class FullDataSearch(ModelBasedSearch):
+    """Every trial is at the target, so the GPs are over x alone. `maximize` chooses the next evaluation."""
+
+    def __init__(
+        self,
+        space: Space,
+        maximize: Maximize,
+        n_initial: int | None,
+        overhead_share: float,
+        effort: float | None,
+    ) -> None:
+        domain = replace(
+            full_domain(space),
+            snap=partial(_snap_to_target, space),
+            draw_fidelities=partial(_draw_target, space.n_fidelities),
+        )
+        super().__init__(
+            space,
+            ModelSpec(),
+            AcquisitionConfig(EntropyReduction(final_samples=4), divide_by_cost=False),
+            domain,
+            partial(_draw_design, space),
+            n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
+            n_model_fidelities=0,
+            maximize=maximize,
+            overhead_share=overhead_share,
+            effort=effort,
+        )
+        self.options = changed_options(
+            type(self), n_initial=n_initial, overhead_share=overhead_share, effort=effort
+        )
+
+
+class EntropySearch(FullDataSearch):
     """The configuration with the most information about the optimum, whatever it costs (Klein et al. 2017, eq. 3).
 
-    If no evaluation gives information any more, the configuration with the largest expected improvement is taken. Every
-    trial is at the target, so the models are over x alone.
+    If no evaluation gives information any more, the configuration with the largest expected improvement is taken.
 
     Args:
         space: the search space; its fidelities are always at the target.
@@ -53,32 +83,10 @@ class EntropySearch(InformationPerCost):
         overhead_share: float = OVERHEAD_SHARE,
         effort: float | None = None,
     ) -> None:
-        domain = replace(
-            full_domain(space),
-            snap=partial(_snap_to_target, space),
-            draw_fidelities=partial(_draw_target, space.n_fidelities),
-        )
-        super().__init__(
-            space,
-            ModelSpec(),
-            AcquisitionConfig(EntropyReduction(final_samples=4), divide_by_cost=False),
-            domain,
-            0,
-            n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
-            target_share=0.0,
-            overhead_share=overhead_share,
-            effort=effort,
-        )
-        self.options = changed_options(
-            EntropySearch, n_initial=n_initial, overhead_share=overhead_share, effort=effort
-        )
-
-    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """k Sobol configurations at the target, (k, D)."""
-        return self._domain.at_target(self.space.sobol(k, rng))
+        super().__init__(space, target_or_information, n_initial, overhead_share, effort)
 
 
-class ExpectedImprovement(EntropySearch):
+class ExpectedImprovement(FullDataSearch):
     """The configuration with the largest expected improvement on the best measured (Klein et al. 2017, eq. 2).
 
     Arguments as for `EntropySearch`.
@@ -86,17 +94,29 @@ class ExpectedImprovement(EntropySearch):
 
     name = "ei"
 
-    def _acquire(
+    def __init__(
         self,
-        context: AcquisitionContext,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        at_target: bool,
-        rng: np.random.Generator,
-    ) -> tuple[Candidate, str]:
-        candidate = maximize_improvement(context, configuration_pool(context, rng), rng, must_fit=False)
-        assert candidate is not None, "the cheapest configuration is always allowed"
-        return candidate, "improvement"
+        space: Space,
+        *,
+        n_initial: int | None = None,
+        overhead_share: float = OVERHEAD_SHARE,
+        effort: float | None = None,
+    ) -> None:
+        super().__init__(space, _largest_improvement, n_initial, overhead_share, effort)
+
+
+def _largest_improvement(
+    context: AcquisitionContext, pool: Array, target_is_due: bool, rng: np.random.Generator
+) -> Candidate:
+    """Eq. 2, whether or not a target evaluation is due: every evaluation is at the target."""
+    candidate = maximize_improvement(context, pool, rng, must_fit=False)
+    assert candidate is not None, "the cheapest configuration is always allowed"
+    return candidate
+
+
+def _draw_design(space: Space, k: int, rng: np.random.Generator) -> Array:
+    """k Sobol configurations at the target, (k, D)."""
+    return space.at_target(space.sobol(k, rng))
 
 
 def _snap_to_target(space: Space, points: Array) -> Array:

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fabolas._types import Array
 from fabolas.space import Space
+from fabolas.strategies.options import check_whole_number
+from fabolas.trials import History, Suggestion
 
 SMALLEST_FRACTION = 1 / 256  # of the target, unless the user's smallest size is larger
 SIZE_MULTIPLES = (1.0, 2.0, 4.0, 8.0)  # sizes of the design, in multiples of the smallest
 MAX_COST = 0.2  # of the design, in full trainings, if cost grows linearly with the size
+
+
+DrawDesign = Callable[[int, np.random.Generator], Array]
+"""(number of configurations, rng) -> points (k, D) in the order of their evaluation."""
+
+
+class InitialDesign:
+    """Hands out the points of a design one after another. They are drawn once, for the first suggestion.
+
+    Args:
+        draw: draws the design.
+        n_initial: number of configurations.
+
+    Attributes:
+        points: (k, D); None before the first suggestion. The state of the strategy keeps them.
+    """
+
+    def __init__(self, draw: DrawDesign, n_initial: int) -> None:
+        check_whole_number("n_initial", n_initial, 1, "a number of initial configurations, 1 or more")
+        self._draw, self._n_initial = draw, n_initial
+        self.points: Array | None = None
+
+    def next(
+        self, history: History, pending: tuple[Suggestion, ...], at_target: bool, rng: np.random.Generator
+    ) -> Array | None:
+        """The next point (D,); None once the design is used up and a trial is complete.
+
+        While every trial fails, more points are drawn. The design ends early if the next evaluation should be at the
+        target.
+        """
+        if self.points is None:
+            self.points = self._draw(self._n_initial, rng)
+        n_begun, any_complete = len(history) + len(pending), bool(history.complete.any())
+        if n_begun < len(self.points) and not (at_target and any_complete):
+            return np.asarray(self.points[n_begun])
+        return None if any_complete else np.asarray(self._draw(1, rng)[0])
 
 
 def n_initial_points(space: Space) -> int:
@@ -25,7 +65,7 @@ def n_initial_points(space: Space) -> int:
     return max(min(wanted, affordable), min(space.dim + 2, 6))
 
 
-def initial_design(space: Space, k: int, rng: np.random.Generator) -> Array:
+def sobol_on_subsets(space: Space, k: int, rng: np.random.Generator) -> Array:
     """k points (k, d + f): Sobol configurations with increasing sizes, cheapest first.
 
     Half of the points are at the smallest size, a quarter at twice that, and so on. If that would cost more than

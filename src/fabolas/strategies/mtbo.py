@@ -15,9 +15,9 @@ from fabolas.model_spec import ModelSpec
 from fabolas.space import Space
 from fabolas.strategies.acquire import AcquisitionConfig
 from fabolas.strategies.effort import OVERHEAD_SHARE
-from fabolas.strategies.fabolas import InformationPerCost
+from fabolas.strategies.fabolas import ModelBasedSearch
 from fabolas.strategies.full_data import n_initial_at_target
-from fabolas.strategies.model_based import full_domain
+from fabolas.strategies.models import full_domain
 from fabolas.strategies.options import changed_options
 
 # Prior of L[t, 0]: an auxiliary task's function is L[t, 0] times the target's plus its own part. At 1 it is the
@@ -26,7 +26,7 @@ from fabolas.strategies.options import changed_options
 TARGET_CORRELATION_PRIOR = Normal(1.0, 0.5)
 
 
-class Mtbo(InformationPerCost):
+class Mtbo(ModelBasedSearch):
     """The most information about the target's optimum per predicted cost, over configurations and tasks.
 
     Information is the reduction of the entropy, as Swersky et al. have it; eq. 5 of Klein et al. writes the divergence
@@ -80,9 +80,11 @@ class Mtbo(InformationPerCost):
             model,
             AcquisitionConfig(EntropyReduction(final_samples=4), count_overhead=False, cost_offset=0.0),
             domain,
-            min(T - 1, 1),  # the tasks differ in the first fidelity: the models see that column alone
+            partial(_draw_design, space, self.tasks),
             n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
-            target_share=0.0,
+            n_model_fidelities=min(
+                T - 1, 1
+            ),  # the tasks differ in the first fidelity: the GPs see that one alone
             overhead_share=overhead_share,
             effort=effort,
         )
@@ -90,11 +92,12 @@ class Mtbo(InformationPerCost):
             Mtbo, auxiliary=auxiliary, n_initial=n_initial, overhead_share=overhead_share, effort=effort
         )
 
-    def _draw_design(self, k: int, rng: np.random.Generator) -> Array:
-        """The same k configurations on every auxiliary task, smallest first; without one, at the target."""
-        x = self.space.sobol(k, rng)
-        design_tasks = self.tasks[:0:-1] if len(self.tasks) > 1 else self.tasks
-        return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in design_tasks])
+
+def _draw_design(space: Space, all_tasks: Array, k: int, rng: np.random.Generator) -> Array:
+    """The same k configurations on every auxiliary task, smallest first; without one, at the target."""
+    x = space.sobol(k, rng)
+    design_tasks = all_tasks[:0:-1] if len(all_tasks) > 1 else all_tasks
+    return np.concatenate([np.concatenate([x, np.tile(u, (k, 1))], axis=1) for u in design_tasks])
 
 
 def _draw_tasks(all_tasks: Array, n: int, rng: np.random.Generator) -> Array:

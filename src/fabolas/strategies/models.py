@@ -1,0 +1,190 @@
+"""Both GPs of a strategy: what a decision, the answer and predictions are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+
+from fabolas._types import Array
+from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
+from fabolas.space import Fidelity, Space
+from fabolas.strategies.acquire import (
+    AcquisitionConfig,
+    AcquisitionContext,
+    Domain,
+    point_key,
+    rank_by_prediction,
+)
+from fabolas.strategies.base import Prediction
+from fabolas.strategies.continuation import Continuations, following_curves, pending_traces
+from fabolas.strategies.effort import Effort
+from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
+from fabolas.strategies.incumbent import recommend
+from fabolas.strategies.stated_loss import stated_losses
+from fabolas.trials import History, Incumbent, Suggestion
+
+
+class Models:
+    """The GPs of loss and log-cost, fitted to the history of a study.
+
+    Args:
+        space: the search space.
+        spec: the parts of both GPs.
+        acquisition: what an evaluation is worth, and how that is maximised.
+        domain: where points may lie.
+        n_fidelities: how many fidelity columns the GPs see.
+        reads_curves: whether the GPs read what trainings report on the way.
+
+    Attributes:
+        fitter: fits the GPs, and keeps their hyperparameters.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        spec: ModelSpec,
+        acquisition: AcquisitionConfig,
+        domain: Domain,
+        n_fidelities: int,
+        *,
+        reads_curves: bool = False,
+    ) -> None:
+        # Import slow modules now, so that the first `suggest` does not.
+        for module in ("emcee", "scipy.optimize", "scipy.stats"):
+            import_module(module)
+        self.space, self.spec, self.acquisition, self.domain = space, spec, acquisition, domain
+        curve = space.curve_column if reads_curves else None
+        self._has_curves = curve is not None
+        training = None if curve is None else space.dim + space.n_fidelities
+        columns = Columns(space.n_choices, n_fidelities, relative_sizes(space), training, curve)
+        self.fitter = SurrogateFitter(SurrogatePrior(spec, columns), curve)
+
+    def seen(self, history: History) -> History:
+        """The history as the GPs see it; with `cost_from_fidelity`, costs are relative sizes and overheads are 0."""
+        if not (self.spec.cost_from_fidelity and len(history)):
+            return history
+        return history.with_costs(np.exp(self.space.log_fractions(history.points).sum(axis=1)))
+
+    def seconds(self, cost: float) -> float | None:
+        """A predicted cost; None if costs are relative sizes and not seconds."""
+        return None if self.spec.cost_from_fidelity else float(cost)
+
+    def context(
+        self,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        effort: Effort,
+        refit: bool,
+        rng: np.random.Generator,
+    ) -> AcquisitionContext:
+        """All that a decision is made from: both GPs given the history and the pending trials, and what was evaluated.
+
+        Args:
+            history: all trials that have ended, see `seen`.
+            pending: suggestions that have not ended.
+            remaining: seconds left of the budget; None without a time budget.
+            effort: the sizes of the decision.
+            refit: whether MCMC samples new hyperparameters; otherwise those of the last fit are kept.
+            rng: moves the MCMC walkers.
+        """
+        surrogate = self.fitter.fit(history, effort, refit, rng)
+        kept = history.points[~history.abandoned]
+        evaluated = kept if len(kept) <= self.spec.max_trials else surrogate.loss.points
+        pending_points = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
+        if self._has_curves:
+            before = Continuations.of(self.space, history, ())
+            surrogate = surrogate.condition_pending(pending_traces(self.space, before, pending))
+        else:
+            surrogate = surrogate.condition_pending(pending_points)
+        d = self.space.dim
+        # A pending evaluation counts as measured: a second worker must not repeat it.
+        measured = np.vstack([history.points[history.complete], pending_points])
+        measured = measured[self.space.is_at_target(measured), :d]
+        context = AcquisitionContext(
+            domain=self.domain,
+            surrogate=surrogate,
+            ranked=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
+            measured=rank_by_prediction(surrogate, self.domain, measured),
+            added_seconds=self.added_seconds(history),
+            max_cost=remaining,
+            effort=effort,
+            config=self.acquisition,
+            evaluated_keys=evaluated_keys(history, pending),
+        )
+        continuations = self.continuations(history, pending)
+        return context if continuations is None else following_curves(context, self.space, continuations)
+
+    def added_seconds(self, history: History) -> float:
+        """Seconds added to every predicted cost: overhead (eq. 7) plus cost offset; 0 without `count_overhead`.
+
+        Abandoned trials do not count: their cost may be the time that a machine was asleep.
+        """
+        if not self.acquisition.count_overhead:
+            return 0.0
+        spent = float(np.sum((history.costs + history.overheads)[~history.abandoned & ~history.added]))
+        return history.typical_overhead() + self.acquisition.cost_offset * spent
+
+    def continuations(self, history: History, pending: tuple[Suggestion, ...]) -> Continuations | None:
+        """The trainings that an evaluation may continue; None if the GPs read no curves."""
+        return Continuations.of(self.space, history, pending) if self._has_curves else None
+
+    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
+        """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
+        if not history.complete.any():
+            return None
+        surrogate = self.fitter.posterior(self.seen(history))
+        return recommend(self.space, surrogate, history, verified_only=verified_only)
+
+    def predict(self, history: History, points: Array) -> Prediction:
+        """Loss and cost of points (m, D), given a history with at least one complete trial."""
+        surrogate = self.fitter.posterior(self.seen(history))
+        loss, std = stated_losses(surrogate, points, history.losses[history.complete])
+        return Prediction(loss, std, surrogate.predict_cost(points), surrogate.cost_limit(points))
+
+    def surrogate(self, history: History) -> SurrogateWithTrials:
+        """Both posteriors given a history with at least one complete trial."""
+        return self.fitter.posterior_and_trials(self.seen(history))
+
+
+def evaluated_keys(history: History, pending: tuple[Suggestion, ...]) -> frozenset[bytes]:
+    """The points of complete, failed and pending trials, see `point_key`."""
+    ended = history.points[~history.abandoned] if len(history) else history.points
+    return frozenset(point_key(point) for point in [*ended, *(s.point for s in pending)])
+
+
+def relative_sizes(space: Space) -> tuple[Callable[[Array], Array], ...]:
+    """For each fidelity the function u (n,) -> s (n,), its value relative to the target."""
+    return tuple(partial(_relative_size, fidelity) for fidelity in space.fidelities.values())
+
+
+def _relative_size(fidelity: Fidelity, u: Array) -> Array:
+    return np.asarray(fidelity.values(u) / float(fidelity.high))
+
+
+def full_domain(space: Space) -> Domain:
+    """All points of the space."""
+    return Domain(
+        space.dim,
+        space.n_fidelities,
+        space.n_choices,
+        space.snap,
+        space.is_legal,
+        space.sobol,
+        partial(_draw_fidelities, space.n_fidelities),
+    )
+
+
+def _draw_fidelities(f: int, n: int, rng: np.random.Generator) -> Array:
+    """(n, f) Each fidelity is 0 or 1 with probability 1/7 each, else uniform.
+
+    If there are several, all are set to 0, or all to 1, with the same probabilities.
+    """
+    u = np.clip(1.4 * rng.random((n, f)) - 0.2, 0.0, 1.0)
+    if f > 1:
+        together = 1.4 * rng.random(n) - 0.2
+        u[together <= 0.0], u[together >= 1.0] = 0.0, 1.0
+    return u
