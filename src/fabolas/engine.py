@@ -4,39 +4,25 @@
 policy, which decides what runs next.
 """
 
-import logging
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from fabolas.budget import Budget, Timer
-from fabolas.caller_warning import warn_caller
-from fabolas.display import error_summary, safe_lines, safe_text
-from fabolas.execution import NO_LIMITS, Backend, Ended, Event, Job, Limits, News, Started
+from fabolas.dispatch import Dispatcher
+from fabolas.display import safe_text
+from fabolas.execution import NO_LIMITS, Backend, Ended, Limits, Started
 from fabolas.execution.checkpoints import DEFAULT_LIMITS, CheckpointLimits
 from fabolas.interrupts import Interrupts
 from fabolas.numeric_errors import default_error_state
 from fabolas.policy import AskUntilUsedUp, Policy, RunState
-from fabolas.progress import ProgressDisplay, Snapshot, duration
-from fabolas.progress.text import loss as loss_text
-from fabolas.stopping import NO_STOP_RULES, StopConditions, StopRules
+from fabolas.progress import ProgressDisplay
+from fabolas.run_log import RunLog, warn
+from fabolas.stopping import NO_STOP_RULES, Ending, StopConditions, StopRules
 from fabolas.study import Study
 from fabolas.training_curves import TrainingCurves
-from fabolas.trials import Incumbent, Suggestion, Trial
+from fabolas.trials import Incumbent, Trial
 
-# A suggestion is prepared before a worker is free if workers would otherwise wait for more than this share of
-# their time.
-_NEGLIGIBLE_WAIT = 0.02
 _INTERRUPTED = "interrupted: Ctrl-C while it was running"
-# How long the engine waits for running trials after a time budget, and for the first worker to start: this long, or
-# this share of the budget if that is longer.
-_MIN_GRACE_SECONDS, _GRACE_SHARE = 60.0, 0.5
-
-log = logging.getLogger("fabolas")
-log.addHandler(logging.NullHandler())  # nothing on the terminal unless the user configures logging
 
 
 @dataclass(frozen=True)
@@ -106,9 +92,8 @@ class Engine:
         checkpoint_limits: CheckpointLimits = DEFAULT_LIMITS,
         grace: float | None = None,
     ) -> None:
-        self._study, self._backend, self._budget, self._timer = study, backend, budget, timer
-        self._policy = AskUntilUsedUp() if policy is None else policy
-        self._max_failures, self._limits, self._finish_running = max_failures, limits, finish_running
+        self._study, self._policy = study, AskUntilUsedUp() if policy is None else policy
+        self._finish_running, self._callbacks = finish_running, tuple(callbacks)
         self._state = RunState(
             study,
             budget,
@@ -119,23 +104,13 @@ class Engine:
             count_abandoned=count_abandoned,
             verify=self._policy.verifies,
         )
-        self._progress: ProgressDisplay | None = None
-        self._callbacks, self._trial_directory = tuple(callbacks), trial_directory
-        self._curves = TrainingCurves(study, trial_directory, checkpoint_limits)
-        self._callback_error: BaseException | None = None
+        self._log = RunLog(self._state, None)
+        self._ending = Ending(max_failures)
         self._stop_conditions = StopConditions(stop_rules, study)
-        self._grace = (
-            max(_MIN_GRACE_SECONDS, _GRACE_SHARE * (budget.seconds or 0.0)) if grace is None else grace
+        self._curves = TrainingCurves(study, trial_directory, checkpoint_limits)
+        self._dispatcher = Dispatcher(
+            backend, self._state, self._ending, self._curves, limits, trial_directory, timer, grace
         )
-        self._used_up_at: float | None = None  # by the timer, when the time budget was used up
-        self._failures = 0  # in a row
-        self._given_up: str | None = None
-        self._why_stopped: str | None = None
-        self._interrupted = False
-        self._ending = False  # no new trial is started
-        self._stopped = False  # running trials are stopped too
-        self._in_objective = False  # in this thread, where only an exception can end it
-        backend.listen(self._save_event)
 
     def run(self, progress: ProgressDisplay | None = None, interrupts: Interrupts | None = None) -> Run:
         """Run until the policy wants no more trials, Ctrl-C, or too many failures in a row.
@@ -144,192 +119,93 @@ class Engine:
             progress: Shows progress; None shows nothing.
             interrupts: Handles Ctrl-C, until the caller has closed everything; None leaves Ctrl-C to Python.
         """
-        self._progress = progress
+        self._log = RunLog(self._state, progress)
         interrupts = Interrupts() if interrupts is None else interrupts
         interrupts.begin_run(self._finish if self._finish_running else self._stop, self._stop)
         try:
-            log.info("%s", self._started_text())
+            self._log.started()
             try:
-                self._stop_if(self._stop_conditions.why_stop())
-                self._show()
-                self._start_workers()
+                self._ending.stop(self._stop_conditions.why_stop())
+                self._log.show()
+                self._dispatcher.start_workers()
                 while self._step():
                     pass
             except KeyboardInterrupt:
                 self._stop_running()
-            self._update()
+            self._update_incumbent()
             self._answer()
             self._curves.close()
-            log.info("%s", self._ended_text())
+            self._log.ended(self._ending.why)
         finally:
             interrupts.end_run()
-        if self._callback_error is not None:
-            raise self._callback_error
+        state, ending = self._state, self._ending
+        if ending.error is not None:
+            raise ending.error
         return Run(
-            self._state.incumbent,
-            self._state.seconds_used,
-            self._state.study_elapsed,
-            interrupted=self._interrupted,
-            given_up=self._given_up,
-            stopped=self._why_stopped,
+            state.incumbent,
+            state.seconds_used,
+            state.study_elapsed,
+            interrupted=ending.interrupted,
+            given_up=ending.given_up,
+            stopped=ending.stopped,
         )
-
-    def _start_workers(self) -> None:
-        """Start the workers. The budget starts when one of them can run a trial, or after the grace period."""
-        if self._backend.asynchronous and not self._is_over():
-            self._backend.start(self._grace)
-            self._state.restart_timer()
 
     def _step(self) -> bool:
         """Start a trial if a worker is free, then record what has happened; False if nothing is left to do."""
-        if self._stopped:
+        if self._ending.at_once:
             raise KeyboardInterrupt
         timeout: float | None = 0.0
         if not self._start_next():
-            self._cancel_queued()
+            self._dispatcher.cancel_queued()
             if not self._study.pending:
                 return False
-            timeout = self._seconds_to_wait()
+            timeout = self._dispatcher.seconds_to_wait()
             if timeout is not None and timeout <= 0.0:
-                self._abandon_running()
+                self._dispatcher.abandon_running()
         # An inline backend first returns Started; the next call runs the objective.
-        while (event := self._next_event(timeout)) is not None:
+        while (event := self._dispatcher.next_event(timeout)) is not None:
             if isinstance(event, Started):
                 self._study.start(event.id, event.at)
-                self._show()
+                self._log.show()
             else:
                 self._call_back(self._tell(event))
                 if self._state.incumbent_is_due or self._stop_conditions.answer_is_due:
-                    self._update()
-                self._stop_if(self._stop_conditions.why_stop())
+                    self._update_incumbent()
+                self._ending.stop(self._stop_conditions.why_stop())
             timeout = 0.0
         return True
 
     @default_error_state()
     def _start_next(self) -> bool:
         """Submit the trial that the policy wants next; False if there is no free worker, or it wants none."""
-        self._stop_if(self._study.stop_requested)
-        if self._ending or len(self._study.pending) >= self._backend.capacity + self._prepares_next():
+        self._ending.stop(self._study.stop_requested)
+        if self._ending.begun or not self._dispatcher.has_room():
             return False
         suggestion = self._policy.next(self._state)
         if suggestion is None:
             return False
-        self._backend.submit(self._job(suggestion))
-        if self._ending:  # Ctrl-C came while the suggestion was computed
-            self._cancel_queued()
-        self._show()
+        self._dispatcher.submit(suggestion)
+        if self._ending.begun:  # Ctrl-C came while the suggestion was computed
+            self._dispatcher.cancel_queued()
+        self._log.show()
         return True
-
-    def _job(self, suggestion: Suggestion) -> Job:
-        left = self._state.seconds_left
-        return Job(
-            suggestion.id,
-            suggestion.config,
-            suggestion.fidelity,
-            self._timeout(suggestion),
-            None if math.isinf(left) else time.time() + left,
-            self._trial_directory,
-            curve=self._curves.curve(suggestion),
-        )
-
-    def _prepares_next(self) -> bool:
-        """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.
-
-        A suggestion that is prepared early is based on one outcome less. So one is prepared only if n workers would
-        wait for n suggestions longer than 2 % of a trial.
-        """
-        if not self._backend.asynchronous:
-            return False
-        history = self._study.history
-        if not history.complete.any():
-            return True
-        overhead = float(np.mean(history.overheads[-10:]))
-        trial = float(np.median(history.costs[history.complete][-10:]))
-        return self._backend.capacity * overhead > _NEGLIGIBLE_WAIT * trial
-
-    def _timeout(self, suggestion: Suggestion) -> float | None:
-        complete = self._study.history.costs[self._study.history.complete]
-        longest = float(complete.max()) if len(complete) else None
-        return self._limits.timeout(suggestion.predicted_cost, longest)
-
-    def _next_event(self, timeout: float | None) -> Event | None:
-        self._in_objective = not self._backend.asynchronous
-        try:
-            if self._in_objective and self._stopped:  # by a Ctrl-C just before the line above
-                raise KeyboardInterrupt
-            return self._backend.next(timeout)
-        finally:
-            self._in_objective = False
-
-    def _seconds_to_wait(self) -> float | None:
-        """Seconds until the time budget is used up, and then until the end of the grace period; None for no limit."""
-        if self._budget.seconds is None or not self._backend.asynchronous:
-            return None
-        if self._state.seconds_left > 0:
-            return max(self._state.seconds_left, 0.001)
-        if self._used_up_at is None:
-            self._used_up_at = self._timer()
-        left = self._used_up_at + self._grace - self._timer()
-        return max(left, 0.001) if left > 0 else 0.0
-
-    def _abandon_running(self) -> None:
-        """Wait no longer for running trials: the grace period after the budget is over."""
-        pending = self._study.pending
-        reason = f"it had not ended {self._grace:.4g} s after the end of the time budget (see grace)"
-        for suggestion in pending:
-            if not self._backend.abandon(suggestion.id, reason):
-                self._study.abandon(suggestion, reason, elapsed=self._state.study_elapsed)
-        ids = ", ".join(f"#{suggestion.id}" for suggestion in pending)
-        n, they_are = ("1 trial", "it is") if len(pending) == 1 else (f"{len(pending)} trials", "they are")
-        text = (
-            f"{n} ({ids}) had not ended {self._grace:.4g} s after the end of the time budget, so "
-            f"{they_are} no longer waited for and recorded as abandoned; give a longer time_budget or grace"
-        )
-        log.warning("%s", text)
-        warn_caller(text, RuntimeWarning)
-
-    def _is_over(self) -> bool:
-        return self._ending or self._state.used_up
-
-    def _cancel_queued(self) -> None:
-        """Once the run is over, cancel the suggestions that no worker has started."""
-        if not self._is_over():
-            return
-        for suggestion in self._study.pending[::-1]:
-            if self._backend.cancel(suggestion.id):
-                self._study.cancel(suggestion)
-
-    def _save_event(self, event: News) -> None:
-        """Have the storage keep an event at once; called by the threads that wait for workers."""
-        self._study.save_event(event, self._state.study_elapsed)
 
     @default_error_state()
     def _tell(self, ended: Ended) -> Trial:
         """Record the outcome of a trial, and end the run if there is no point in going on."""
-        trial = self._study.tell_outcome(
-            ended, self._state.study_elapsed if self._backend.asynchronous else None
-        )
-        if ended.fatal and self._given_up is None:
-            self._given_up = (
-                f"no trial can be run any more, so the run has ended; its record is kept: "
-                f"{safe_lines(ended.error)}"
-            )
-        self._failures = self._failures + 1 if ended.status == "failed" else 0
-        if self._failures >= self._max_failures and self._given_up is None:
-            self._given_up = _too_many_failures(self._failures, trial)
-        self._ending = self._ending or self._given_up is not None
+        trial = self._study.tell_outcome(ended, self._state.study_elapsed_by_clock)
+        self._ending.count(ended, trial)
         self._curves.update()
         if ended.notice:
-            log.warning("%s", safe_text(ended.notice))
-            warn_caller(safe_text(ended.notice), RuntimeWarning)
+            warn(safe_text(ended.notice))
         self._policy.ended(trial, self._state)
-        log.info("%s", _ended_trial_text(trial))
+        self._log.trial_ended(trial)
         self._stop_conditions.note(trial)
         return trial
 
     def _call_back(self, trial: Trial) -> None:
         """Call the callbacks. An exception ends the run after the running trials; ``run`` raises it."""
-        for callback in self._callbacks if self._callback_error is None else ():
+        for callback in self._callbacks if self._ending.error is None else ():
             try:
                 callback(self._study, trial)
             except BaseException as error:  # noqa: BLE001 - raised again at the end of the run
@@ -337,49 +213,35 @@ class Engine:
                     f"fabolas: raised by a callback after trial {trial.id}; the running trials were waited for, and "
                     "every trial is in the storage, if there is one"
                 )
-                self._callback_error, self._ending = error, True
+                self._ending.fail(error)
                 return
-
-    def _stop_if(self, why: str | None) -> None:
-        """Start no new trial if there is a reason."""
-        if why is not None and not self._ending:
-            self._why_stopped, self._ending = why, True
 
     def _finish(self) -> None:
         """Start no new trial; called by the signal handler."""
-        self._interrupted = self._interrupted or not self._ending
-        self._ending = True
-        self._backend.wake()
-        if self._progress is not None:
-            self._progress.notice("Ctrl-C: waiting for the running trials; press it again to stop them now")
+        self._ending.interrupt()
+        self._dispatcher.wake()
+        self._log.notice("Ctrl-C: waiting for the running trials; press it again to stop them now")
 
     def _stop(self) -> None:
         """Stop running trials too, but not in the middle of a write; called by the signal handler."""
-        self._interrupted = self._stopped = True
-        if self._in_objective:
-            raise KeyboardInterrupt
-        self._backend.wake()
+        self._ending.interrupt_at_once()
+        self._dispatcher.wake()
 
     def _stop_running(self) -> None:
         """Cancel what is queued, stop what is running, and keep what has ended by now."""
-        self._in_objective = False  # so that a third Ctrl-C does not raise in the lines below
-        self._ending = True
-        self._cancel_queued()
-        self._backend.close()
-        while self._study.pending and (event := self._backend.next(0.0)):
+        for event in self._dispatcher.stop_running():
             if isinstance(event, Started):
                 self._study.start(event.id, event.at)
             else:
                 ended = event if event.status != "abandoned" else replace(event, error=_INTERRUPTED)
                 self._call_back(self._tell(ended))
-        elapsed = self._state.study_elapsed if self._backend.asynchronous else None
         for suggestion in self._study.pending:
-            self._study.abandon(suggestion, _INTERRUPTED, elapsed=elapsed)
+            self._study.abandon(suggestion, _INTERRUPTED, elapsed=self._state.study_elapsed_by_clock)
 
     @default_error_state()
-    def _update(self) -> None:
+    def _update_incumbent(self) -> None:
         self._state.update_incumbent()
-        self._show()
+        self._log.show()
 
     @default_error_state()
     def _answer(self) -> None:
@@ -387,63 +249,4 @@ class Engine:
         answer = self._policy.answer(self._state)
         if answer is not None:
             self._state.save_answer(answer)
-            self._show()
-
-    def _started_text(self) -> str:
-        """What the log says when the run starts."""
-        budget, study = self._budget, self._study
-        limits = [] if budget.seconds is None else [duration(budget.seconds)]
-        limits += [] if budget.trials is None else [f"{budget.trials} trials"]
-        at_once = f"{self._backend.capacity} at once" if self._backend.capacity > 1 else "one at a time"
-        before = f", after {len(study.trials)} earlier trials" if study.trials else ""
-        return (
-            f"run started: {study.strategy.name}, seed {study.seed}, {' or '.join(limits)}, {at_once}{before}"
-        )
-
-    def _ended_text(self) -> str:
-        """What the log says when the run ends."""
-        incumbent, why = self._state.incumbent, self._given_up or self._why_stopped
-        why = "interrupted" if why is None and self._interrupted else why
-        best = "no answer"
-        if incumbent is not None:
-            best = f"best {loss_text(incumbent, self._study.history.best_measurement(self._study.sign))}"
-        counts = f"{self._state.trials_used} trials in {duration(self._state.seconds_used)}"
-        return f"run ended: {counts}, {best}{'' if why is None else f' ({safe_text(why)})'}"
-
-    @default_error_state()
-    def _show(self) -> None:
-        # A snapshot looks at every trial: with thousands of short ones, that is most of a step.
-        if self._progress is None:
-            return
-        study = self._study
-        self._progress.update(
-            Snapshot.of(
-                study.space,
-                study.history,
-                study.running,
-                study.running_for,
-                elapsed=self._state.seconds_used,
-                study_elapsed=self._state.study_elapsed,
-                overhead=study.overhead,
-                incumbent=self._state.incumbent,
-                trials_before=len(study.trials) - self._state.trials_used,
-                sign=study.sign,
-            )
-        )
-
-
-def _ended_trial_text(trial: Trial) -> str:
-    """What the log says when a trial ends."""
-    where = ", ".join(f"{name}={value}" for name, value in trial.fidelity.items())
-    how = f"loss {trial.loss:.6g}" if trial.loss is not None else error_summary(trial.error)
-    return safe_text(
-        f"trial {trial.id} {trial.status}: {how}, {trial.cost:.4g} s{f', {where}' if where else ''}"
-    )
-
-
-def _too_many_failures(failures: int, trial: Trial) -> str:
-    last = (trial.error or "unknown").strip()
-    return (
-        f"{failures} trials in a row failed (max_failures), so the run has ended; its record is kept. "
-        f"The last error was: {safe_text(error_summary(last))}\n{safe_lines(last)}"
-    )
+            self._log.show()

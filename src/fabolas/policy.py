@@ -34,6 +34,7 @@ class RunState:
     Attributes:
         study: The study of the run.
         budget: The limits of the run.
+        n_workers: Number of trials at once.
         incumbent: The incumbent when it was last computed, in this run or before; None if there is none.
         n_trials_at_update: Number of trials when this run last computed the incumbent; 0 before.
     """
@@ -51,7 +52,7 @@ class RunState:
         verify: bool = False,
     ) -> None:
         self.study, self.budget, self._timer = study, budget, timer
-        self._asynchronous, self._workers = asynchronous, workers if asynchronous else None
+        self.n_workers, self._asynchronous = workers, asynchronous
         self._run_budget = RunBudget.start(
             budget,
             timer.started,
@@ -87,6 +88,11 @@ class RunState:
     def study_elapsed(self) -> float:
         """Seconds that the study has used, those before this run included."""
         return self._used(by_clock=True).study_seconds
+
+    @property
+    def study_elapsed_by_clock(self) -> float | None:
+        """The same if trials run at the same time; None if they run one after another, where the record says it."""
+        return self.study_elapsed if self._asynchronous else None
 
     @property
     def trials_used(self) -> int:
@@ -130,9 +136,9 @@ class RunState:
         """
         return self._run_budget.usage(
             self.study.history,
-            self.study.pending if self._workers is None else (),
+            () if self._asynchronous else self.study.pending,
             run_seconds=self._timer() if by_clock else None,
-            workers=self._workers,
+            workers=self.n_workers if self._asynchronous else None,
         )
 
     @property

@@ -1,10 +1,12 @@
-"""Conditions that end a run before its budget is used up: a loss that is good enough, or no improvement for long."""
+"""How a run ends before its budget is used up: Ctrl-C, failures, a loss that is good enough, or no improvement."""
 
 import math
 from dataclasses import dataclass
 from numbers import Real
 
 from fabolas.budget import Duration, seconds_of
+from fabolas.display import error_summary, safe_lines, safe_text
+from fabolas.execution import Ended
 from fabolas.strategies import PredictiveStrategy
 from fabolas.study import Study
 from fabolas.trials import Trial
@@ -114,6 +116,70 @@ class StopConditions:
             return study.sign * (earlier[-1].loss - answer.loss)
         before, now = (float(study.predict(each.config).loss[0]) for each in (earlier[-1], answer))
         return study.sign * (before - now)
+
+
+class Ending:
+    """Whether a run is ending, and why. It has two steps: no new trial starts; then running trials are stopped too.
+
+    Args:
+        max_failures: The run ends after this many failures in a row.
+
+    Attributes:
+        begun: Whether no new trial is started.
+        at_once: Whether running trials are stopped too.
+        interrupted: Whether Ctrl-C ended the run.
+        given_up: Why the run gave up, as a sentence; None if it did not.
+        stopped: Why a stop condition or ``study.stop()`` ended the run; None if none did.
+        error: What a callback raised; None if nothing.
+    """
+
+    def __init__(self, max_failures: float) -> None:
+        self._max_failures = max_failures
+        self._failures = 0  # in a row
+        self.begun = self.at_once = self.interrupted = False
+        self.given_up: str | None = None
+        self.stopped: str | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def why(self) -> str | None:
+        """Why the run ends before its budget is used up; None if it does not."""
+        why = self.given_up or self.stopped
+        return "interrupted" if why is None and self.interrupted else why
+
+    def stop(self, why: str | None) -> None:
+        """Start no new trial if there is a reason."""
+        if why is not None and not self.begun:
+            self.stopped, self.begun = why, True
+
+    def count(self, ended: Ended, trial: Trial) -> None:
+        """Give up if no further trial can be run, or if too many trials in a row have failed."""
+        self._failures = self._failures + 1 if ended.status == "failed" else 0
+        if self.given_up is None and ended.fatal:
+            self.given_up = (
+                "no trial can be run any more, so the run has ended; its record is kept: "
+                f"{safe_lines(ended.error)}"
+            )
+        if self.given_up is None and self._failures >= self._max_failures:
+            last = (trial.error or "unknown").strip()
+            self.given_up = (
+                f"{self._failures} trials in a row failed (max_failures), so the run has ended; its record is kept. "
+                f"The last error was: {safe_text(error_summary(last))}\n{safe_lines(last)}"
+            )
+        self.begun = self.begun or self.given_up is not None
+
+    def fail(self, error: BaseException) -> None:
+        """Start no new trial, because a callback has raised this."""
+        self.error, self.begun = error, True
+
+    def interrupt(self) -> None:
+        """Ctrl-C: start no new trial. A signal handler may call this."""
+        self.interrupted = self.interrupted or not self.begun
+        self.begun = True
+
+    def interrupt_at_once(self) -> None:
+        """Ctrl-C: stop running trials too. A signal handler may call this."""
+        self.interrupted = self.at_once = True
 
 
 def _check_number(name: str, value: object, least: float) -> None:
