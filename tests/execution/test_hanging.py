@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from fabolas.execution import Backend, Ended, Job, Limits, Pool, Started, backend_for
-from fabolas.execution.executors import FutureWorker, SharedObjective
-from fabolas.execution.health import ExecutorHealth
+from fabolas.execution.executors import ExecutorHealth, FutureWorker, SharedObjective
 from tests.execution.test_contract import events_until, job, run
 from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE, wait_until

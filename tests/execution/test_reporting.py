@@ -11,7 +11,7 @@ import pytest
 from fabolas import Fidelity
 from fabolas.execution import Curve, Ended, Inline, Job, News, Reported
 from fabolas.execution.evaluate import evaluate
-from fabolas.execution.reporting import ReportFile
+from fabolas.execution.executors import ReportFile
 from fabolas.reports import EarlyStopRule
 from tests.execution.conftest import Open
 from tests.execution.test_contract import run

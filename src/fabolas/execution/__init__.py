@@ -1,12 +1,13 @@
 """Where trials run: in this process, in worker processes, or in any ``concurrent.futures.Executor``.
 
-The engine uses the protocol ``Backend`` only (``base.py``). ``Inline`` runs a trial in this process. ``Pool`` has
-several workers, each of which runs one trial at a time: a process (``ProcessWorker``) or a future of an executor
-(``FutureWorker``). ``backend_for`` (``backends.py``) chooses.
+The engine uses the protocol ``Backend`` only (``base.py``). There are two backends (``backends.py``): ``Inline`` runs a
+trial in this process, ``Pool`` has several workers. Each of these runs one trial at a time: in a process
+(``ProcessWorker``) or as a future of an executor (``FutureWorker``). ``backend_for`` (``choose.py``) chooses.
 """
 
-from fabolas.execution.backends import backend_for
+from fabolas.execution.backends import Inline, Pool
 from fabolas.execution.base import (
+    MIN_COST_SECONDS,
     Backend,
     Curve,
     Ended,
@@ -18,12 +19,10 @@ from fabolas.execution.base import (
     Started,
     Worker,
 )
+from fabolas.execution.choose import backend_for
 from fabolas.execution.context import TrialContext, wants_context
-from fabolas.execution.evaluate import MIN_COST_SECONDS
 from fabolas.execution.executors import FutureWorker, SharedObjective, capacity_of
-from fabolas.execution.inline import Inline
 from fabolas.execution.limits import NO_LIMITS, Limits
-from fabolas.execution.pool import Pool
 from fabolas.execution.processes import ProcessWorker, process_pool
 
 __all__ = [

@@ -9,6 +9,9 @@ from fabolas.reports import EarlyStopRule
 from fabolas.space import Fidelity
 from fabolas.trials import Outcome, Status
 
+# The smallest cost of a trial or a report. A coarse clock can measure 0, which has no logarithm.
+MIN_COST_SECONDS = 1e-6
+
 Objective = Callable[..., float | Outcome]
 """Called as ``objective(config, size=...)``; returns a loss or an Outcome."""
 

@@ -12,15 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fabolas.execution.base import Ended, Job, Objective, Reported
+from fabolas.execution.base import MIN_COST_SECONDS, Ended, Job, Objective, Reported
 from fabolas.execution.checkpoints import damage, manifest_path, remove, write_manifest
-from fabolas.execution.context import PARAMETER, TrialContext, wants_context
-from fabolas.execution.reporting import Publish, Reporter
+from fabolas.execution.context import PARAMETER, Publish, Reporter, TrialContext, wants_context
 from fabolas.plain_values import LossRangeError, safe_repr
 from fabolas.trials import Outcome
-
-# The smallest cost of a trial. A coarse clock can measure 0, which has no logarithm.
-MIN_COST_SECONDS = 1e-6
 
 
 def evaluate(

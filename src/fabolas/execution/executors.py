@@ -5,6 +5,7 @@ know the token answers None; then the job is sent again with the objective and t
 an executor needs no method but ``submit``, and its workers may join late or restart.
 """
 
+import json
 import pickle
 import secrets
 import sys
@@ -13,15 +14,14 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent import futures
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from fabolas.execution.base import Ended, Job, Objective, Reported
-from fabolas.execution.evaluate import MIN_COST_SECONDS, evaluate
-from fabolas.execution.health import ExecutorHealth
+from fabolas.execution.base import MIN_COST_SECONDS, Ended, Job, Objective, Reported
+from fabolas.execution.evaluate import evaluate
 from fabolas.execution.processes import pickle_objective
-from fabolas.execution.reporting import ReportFile
 from fabolas.plain_values import safe_repr
 
 # How often one job is submitted at most. It is submitted again if its worker does not have the objective.
@@ -30,6 +30,10 @@ _MAX_SUBMISSIONS = 6
 _PAUSES_SECONDS = (0.1, 1.0)
 _HEALTH_SECONDS = 5.0  # between two checks whether the executor still works
 _REPORT_SECONDS = 0.5  # between two looks at the reports of a training
+_REPORT_FILE = "reports.jsonl"
+# How long a Dask cluster may have no worker; a cluster manager may be starting one.
+_NO_WORKERS_SECONDS = 600.0
+_ANSWER_SECONDS = 10.0  # how long Dask's scheduler may take to answer
 _MAX_OBJECTIVES = 2  # how many objectives one worker process holds; their data may be large
 # With these executors, a future that could be cancelled was not running. Others can cancel running jobs too.
 _CANCEL_ONLY_WAITING = (futures.ThreadPoolExecutor, futures.ProcessPoolExecutor)
@@ -345,3 +349,80 @@ def _seconds_since(start: float) -> float:
 
 def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".strip().rstrip(":")
+
+
+class ReportFile:
+    """The reports of a trial as lines of a file in its directory. One process writes it, another one reads it.
+
+    An executor returns nothing but the result of its job. So the engine's process reads this file while the trial
+    runs, if both see the same files. In any case all reports come again with the outcome.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._path = Path(job.directory) / str(job.id) / _REPORT_FILE
+        self._position = 0
+
+    def write(self, reported: Reported) -> None:
+        """Add a report."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(reported)) + "\n")
+
+    def read(self) -> list[Reported]:
+        """The reports since the last call; none if the file cannot be seen from here."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                text = file.read()
+        except OSError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]
+        self._position += len(whole)
+        return [Reported(**json.loads(line)) for line in whole.splitlines()]
+
+    def clear(self) -> None:
+        """Remove the file of an earlier trial with this number."""
+        self._path.unlink(missing_ok=True)
+
+
+class ExecutorHealth:
+    """Notices that an executor will never complete its futures, where the executor does not say so itself.
+
+    Known problems: Ray was shut down (``RayExecutor.problem`` says so), a Dask client was closed, a Dask cluster
+    lost all its workers. Nothing is known about other executors.
+
+    Args:
+        executor: Any Executor.
+        no_workers: Seconds that a Dask cluster may be without workers.
+    """
+
+    def __init__(self, executor: futures.Executor, no_workers: float = _NO_WORKERS_SECONDS) -> None:
+        self._own_check = getattr(executor, "problem", None)
+        client = getattr(executor, "_client", None)
+        self._client = client if hasattr(client, "nthreads") else None
+        self._no_workers = no_workers
+        self._last_worker_seen = time.monotonic()
+        self._error = ""  # why the scheduler did not answer the last time
+
+    def problem(self) -> str:
+        """Why no further result will come, as a sentence; empty if no reason is known."""
+        if callable(self._own_check):
+            return str(self._own_check())
+        if self._client is None:
+            return ""
+        if self._client.status in ("closing", "closed"):
+            return "the Dask client is closed"
+        if self._has_workers():
+            self._last_worker_seen = time.monotonic()
+        elif time.monotonic() - self._last_worker_seen >= self._no_workers:
+            return f"the Dask cluster has had no workers for {self._no_workers:.0f} s{self._error}"
+        return ""
+
+    def _has_workers(self) -> bool:
+        self._error = ""
+        try:
+            return bool(self._client.nthreads(callback_timeout=_ANSWER_SECONDS))  # type: ignore[union-attr]
+        except Exception as error:  # noqa: BLE001 - the scheduler does not answer; Dask raises many kinds of errors
+            self._error = f" (its scheduler does not answer: {error!r})"
+            return False

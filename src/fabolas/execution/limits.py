@@ -1,12 +1,14 @@
 """How much time and memory one trial may use."""
 
+import os
 import re
+import sys
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Literal
 
 from fabolas.budget import Duration, seconds_of
-from fabolas.execution.memory import check_resident_memory
 
 # The timeout "auto" is long: if a good trial were killed, its failure would mislead the models.
 _AUTO_FACTOR = 10.0  # times the predicted cost
@@ -91,3 +93,34 @@ def bytes_of(amount: float | str, what: str = "trial_memory") -> int:
     if not 1 <= size < float("inf"):
         raise ValueError(f"{what} must be at least one byte and finite, got {amount!r}; {_REMEDY}")
     return int(size)
+
+
+def resident_memory(pid: int) -> int:
+    """Bytes of physical memory that a process uses; 0 if it has ended."""
+    if sys.platform == "linux":
+        try:
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0
+
+
+def check_resident_memory() -> None:
+    """Check that ``resident_memory`` works here.
+
+    Raises:
+        ValueError: If it needs a package that is not installed.
+    """
+    try:
+        resident_memory(os.getpid())
+    except ImportError:
+        raise ValueError(
+            f"trial_memory needs psutil to measure the memory of a process on {sys.platform}; "
+            "install it with: pip install psutil"
+        ) from None

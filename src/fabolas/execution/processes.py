@@ -9,10 +9,9 @@ from typing import Any
 
 import cloudpickle
 
-from fabolas.execution.base import Ended, Job, Objective, Reported, Started
-from fabolas.execution.evaluate import MIN_COST_SECONDS
-from fabolas.execution.memory import resident_memory
-from fabolas.execution.pool import Pool
+from fabolas.execution.backends import Pool
+from fabolas.execution.base import MIN_COST_SECONDS, Ended, Job, Objective, Reported, Started
+from fabolas.execution.limits import resident_memory
 from fabolas.execution.worker_process import WorkerProcess
 
 _LOAD_TIMEOUT_SECONDS = 60.0  # to load the objective and the data, if trials have a shorter timeout

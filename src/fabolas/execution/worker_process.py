@@ -17,16 +17,29 @@ import threading
 from collections.abc import Mapping
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 from fabolas.execution.base import News, Ready
-from fabolas.execution.output import OutputForwarder
-from fabolas.execution.process_tree import KILL_MARKED_IN_SHELL, VARIABLE, kill_marked
 
 POLL_SECONDS = 0.05  # how long ``receive`` waits for a message
 _MAX_MESSAGE_BYTES = 1 << 31  # of a message from a worker
 _LAST_MESSAGES_SECONDS = 0.5  # how long to wait for the messages of a process that has ended
 _DEATH_SECONDS = 5.0  # how long to wait after SIGKILL; a process that waits for a dead disk can take for ever
+
+# How long to wait for the last lines of output. A process that left the session can keep the pipe open for ever.
+_LAST_LINES_SECONDS = 1.0
+_MAX_LINE_BYTES = 65_536  # a longer line is forwarded in pieces
+_write_lock = threading.Lock()
+
+# Every worker has a random token in this environment variable, and all processes that it starts inherit it. Linux shows
+# the environment of each process in /proc, so these processes are found even if they have left the worker's session. On
+# other systems only the worker's process group is killed.
+_VARIABLE = "FABOLAS_WORKER"
+_MAX_SCANS = 5  # a process can fork while /proc is scanned
+# ``_kill_marked`` in the shell: the guard of a worker runs it when this process was killed. $0 is the token.
+_KILL_MARKED_IN_SHELL = (
+    'for p in /proc/[0-9]*; do grep -qs "$0" "$p/environ" && kill -KILL "${p#/proc/}"; done 2>/dev/null'
+)
 
 # The shell script that starts a worker. It starts a guard, a second shell in the worker's process group, and then
 # executes Python in its own place.
@@ -39,9 +52,9 @@ _DEATH_SECONDS = 5.0  # how long to wait after SIGKILL; a process that waits for
 # background jobs /dev/null as standard input.
 _SHELL = f"""
 exec SPARE<&0 </dev/null
-( (read line; {KILL_MARKED_IN_SHELL}; kill -KILL 0) <&SPARE & )
+( (read line; {_KILL_MARKED_IN_SHELL}; kill -KILL 0) <&SPARE & )
 exec SPARE<&-
-{VARIABLE}="${VARIABLE}:$0"; export {VARIABLE}
+{_VARIABLE}="${_VARIABLE}:$0"; export {_VARIABLE}
 exec "$@"
 """
 # Nothing but ``sys`` is imported before ``sys.path`` is set, and the current directory comes last in it. Otherwise
@@ -49,7 +62,7 @@ exec "$@"
 _BOOT = """
 import sys
 descriptor, sys.path[:] = int(sys.argv[1]), sys.argv[2:]
-from fabolas.execution.worker import main
+from fabolas.execution.worker_main import main
 main(descriptor)
 """
 
@@ -126,7 +139,7 @@ class WorkerProcess:
         self._ends_within(POLL_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        kill_marked(self._token)
+        _kill_marked(self._token)
         os.close(self._lifeline)
         self._ends_within(_DEATH_SECONDS)
         self._to_send.put(None)
@@ -221,3 +234,73 @@ def _exit_description(code: int | None) -> str:
         name = "unknown"
     hint = "; the system may have been out of memory" if -code == signal.SIGKILL else ""
     return f"was killed by signal {-code} ({name}){hint}"
+
+
+def _kill_marked(token: str) -> None:
+    """Kill all processes that have this token in their environment."""
+    for _ in range(_MAX_SCANS):
+        found = _marked(token.encode())
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _marked(token: bytes) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
+            if token in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+class OutputForwarder:
+    """Forwards what a process prints to ``sys.stdout`` and ``sys.stderr`` of this process, line by line.
+
+    A live display, a notebook or a test may have replaced these streams. A worker that wrote to the terminal directly
+    would overwrite the display. Each of the two streams has a thread.
+
+    Args:
+        process: Started with pipes as standard output and standard error.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        streams: list[tuple[IO[bytes], Literal["stdout", "stderr"]]] = [
+            (process.stdout, "stdout"),
+            (process.stderr, "stderr"),
+        ]
+        self._threads = [
+            threading.Thread(target=_forward, args=pair, name=f"fabolas-{pair[1]}", daemon=True)
+            for pair in streams
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def finish(self) -> None:
+        """Wait for the last lines of a process that has ended."""
+        for thread in self._threads:
+            thread.join(_LAST_LINES_SECONDS)
+
+
+def _forward(pipe: IO[bytes], name: Literal["stdout", "stderr"]) -> None:
+    with pipe:
+        while line := pipe.readline(_MAX_LINE_BYTES):
+            _write(line.decode("utf-8", "backslashreplace"), name)
+
+
+def _write(text: str, name: Literal["stdout", "stderr"]) -> None:
+    stream = getattr(sys, name)
+    if stream is None:  # a program without a console
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    with _write_lock:
+        try:
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            stream.flush()
+        except (OSError, ValueError):
+            # The stream was closed. Go on reading, because the worker would otherwise block on a full pipe.
+            return

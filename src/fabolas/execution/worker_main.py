@@ -1,4 +1,4 @@
-"""The main function of a worker process: receive the objective once, then run one trial after another."""
+"""What runs in a worker process: receive the objective once, then run one trial after another."""
 
 import contextlib
 import io

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import fabolas.execution.clusters
-from fabolas.execution.clusters import executor_for
+import fabolas.execution.choose
+from fabolas.execution.choose import executor_for
 from tests.helpers.problems import minimize
 
 
@@ -79,6 +79,6 @@ def test_what_is_not_an_executor_is_a_sentence(monkeypatch: pytest.MonkeyPatch) 
     for wrong, kind in ((3, TypeError), ("cluster", ValueError)):
         with pytest.raises(kind, match=r"a Dask Client, or the address of a Ray cluster such as 'auto'"):
             minimize(by_process, max_trials=1, executor=wrong)
-    monkeypatch.setattr(fabolas.execution.clusters, "find_spec", lambda name: None)
+    monkeypatch.setattr(fabolas.execution.choose, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"Ray is not installed; .*pip install 'fabolas\[ray\]'"):
         minimize(by_process, max_trials=1, executor="ray://head:10001")
