@@ -1,10 +1,14 @@
+import json
 import math
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fabolas.budget import Budget, Duration, seconds_of
+from fabolas import Suggestion, Trial
+from fabolas.budget import Budget, Duration, RunBudget, seconds_of
+from fabolas.trials import ADDED, History
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,74 @@ def test_a_budget_is_used_up_by_whichever_limit_comes_first() -> None:
     assert budget.used_up(60.0, 0)
     assert budget.used_up(0.0, 10)
     assert not Budget.of(60, None).used_up(1.0, 10**6)
+
+
+BUDGET = Budget(100.0, 10)
+NO_TRIALS = History()
+
+
+def suggestion(number: int, origin: str = "design") -> Suggestion:
+    return Suggestion(number, {"x": 0.5}, {}, np.array([0.5]), origin, overhead=1.0)
+
+
+def trial(number: int, elapsed: float, cost: float = 4.0, **changed: Any) -> Trial:
+    return Trial(suggestion(number), "complete", 0.5, cost, elapsed=elapsed, **changed)
+
+
+MEASURED_ELSEWHERE = Trial(suggestion(1, ADDED), "complete", 0.5, 1e6, elapsed=5.0)
+ABANDONED = Trial(suggestion(2), "abandoned", None, 4.0, error="interrupted", elapsed=10.0)
+HISTORY = History((trial(0, 5.0), MEASURED_ELSEWHERE, ABANDONED, trial(3, 15.0)))
+
+
+def started(history: History = NO_TRIALS, **rules: bool) -> RunBudget:
+    usual = {"fresh": False, "count_abandoned": True, "verify": False}
+    return RunBudget.start(BUDGET, 1e9, history, history.elapsed, **(usual | rules))
+
+
+def test_the_record_counts_without_what_was_measured_elsewhere() -> None:
+    used = started().usage(HISTORY)
+    assert (used.seconds, used.trials, used.study_seconds) == (15.0, 3, 15.0)
+
+
+def test_the_overhead_of_pending_suggestions_counts() -> None:
+    assert started().usage(HISTORY, [suggestion(4), suggestion(5)]).seconds == 17.0
+
+
+@pytest.mark.parametrize(("run_seconds", "seconds"), [(None, 15.0), (3.0, 15.0), (40.0, 40.0)])
+def test_seconds_are_those_of_the_clock_or_of_the_record_whichever_is_more(
+    run_seconds: float | None, seconds: float
+) -> None:
+    assert started().usage(HISTORY, run_seconds=run_seconds).seconds == seconds
+
+
+def test_seconds_by_the_clock_are_added_to_what_the_study_had_used() -> None:
+    assert started(HISTORY).usage(HISTORY, run_seconds=40.0).seconds == 55.0
+
+
+def test_a_fresh_budget_does_not_count_what_the_study_used_before() -> None:
+    run = started(HISTORY, fresh=True)
+    longer = HISTORY.append(trial(4, 20.0))
+    assert (run.usage(HISTORY).seconds, run.usage(HISTORY).trials) == (0.0, 0)
+    used = run.usage(longer, run_seconds=1.0)
+    assert (used.seconds, used.trials, used.study_seconds) == (5.0, 1, 20.0)
+    assert (run.seconds_before, started(HISTORY).seconds_before) == (0.0, 15.0)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_abandoned_trials_count_on_request(fresh: bool) -> None:
+    before = History(HISTORY.trials[:1])
+    n_before = 1 if fresh else 0
+    assert started(before, fresh=fresh).usage(HISTORY).trials == 3 - n_before
+    assert started(before, fresh=fresh, count_abandoned=False).usage(HISTORY).trials == 2 - n_before
+
+
+def test_with_several_workers_the_costs_of_the_run_are_divided_among_them() -> None:
+    run = started(History(HISTORY.trials[:1]))
+    at_once = History((*HISTORY.trials, trial(4, 15.0, cost=16.0)))
+    assert run.usage(at_once, workers=4).seconds == 5.0 + (4.0 + 4.0 + 16.0) / 4
+    assert run.usage(at_once, workers=4, run_seconds=30.0).seconds == 35.0
+
+
+def test_the_storage_gives_back_the_same_budget() -> None:
+    run = started(HISTORY, fresh=True, count_abandoned=False, verify=True)
+    assert RunBudget.of(json.loads(json.dumps(run.describe()))) == run

@@ -8,8 +8,7 @@ import math
 from dataclasses import replace
 from typing import Protocol
 
-from fabolas.budget import Budget, Timer
-from fabolas.run_budget import RunBudget, Usage
+from fabolas.budget import Budget, RunBudget, Timer, Usage
 from fabolas.study import Study
 from fabolas.trials import Incumbent, Suggestion, Trial
 

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 import fabolas
-from fabolas.budget import Budget
+from fabolas.budget import Budget, RunBudget
 from fabolas.cli.arguments import EXIT_CODES
-from fabolas.run_budget import RunBudget
 from fabolas.storage import APPLICATION_ID, SCHEMA
 from fabolas.storage.reader import read
 from fabolas.strategies import NAMES

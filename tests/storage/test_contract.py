@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Integer, Space, Study
-from fabolas.budget import Budget
+from fabolas.budget import Budget, RunBudget
 from fabolas.plain_values import LARGEST_LOSS
-from fabolas.run_budget import RunBudget
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
 

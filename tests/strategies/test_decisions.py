@@ -10,9 +10,8 @@ import fabolas
 from fabolas import Float, History, Space, Study, Suggestion
 from fabolas.strategies import Proposal
 from fabolas.strategies.acquire import Batch
-from fabolas.strategies.effort import Effort
+from fabolas.strategies.effort import Effort, Pace
 from fabolas.strategies.fitting import SurrogateFitter
-from fabolas.strategies.pace import Pace
 from tests.helpers.problems import evaluate
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})

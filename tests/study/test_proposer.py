@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabolas import Space, Study
-from fabolas.strategies.separation import MIN_DISTANCE, separate_from_pending
+from fabolas.study.proposer import MIN_DISTANCE, separate_from_pending
 from tests.helpers.marks import slow
 from tests.helpers.problems import SIZE, SPACE, bowl
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from fabolas.budget import Budget
+from fabolas.budget import Budget, Usage
 from fabolas.cli.best import incumbent_as_json, incumbent_of
 from fabolas.cli.errors import UserError, as_user_error, message
 from fabolas.cli.output import show, show_json
@@ -17,7 +17,6 @@ from fabolas.display import make_console, rich_text, safe_text
 from fabolas.progress import Snapshot
 from fabolas.progress.screen import add_row, state_table
 from fabolas.progress.text import duration
-from fabolas.run_budget import Usage
 from fabolas.storage.reader import StudyFile, read
 from fabolas.study import LoadedStudy
 from fabolas.trials import Incumbent

@@ -23,7 +23,7 @@ from fabolas.space.rules import Rule
 from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.initial_design import n_initial_points
 from fabolas.strategies.maximized import check_direction, directed
-from fabolas.strategies.separation import separate_from_pending
+from fabolas.study.proposer import separate_from_pending
 from fabolas.trials import ADDED, History, Incumbent, Suggestion, Trial
 
 SUGGESTION = "fabolas:suggestion"  # system attribute of a trial: what was decided for it

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fabolas._types import Array
+from fabolas.budget import RunBudget
 from fabolas.reports import Report
-from fabolas.run_budget import RunBudget
 from fabolas.space import Space
 from fabolas.strategies.maximized import Direction
 from fabolas.strategies.options import encode

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.budget import RunBudget
 from fabolas.reports import Report
-from fabolas.run_budget import RunBudget
 from fabolas.storage.base import Identity, Record, check_same_study
 from fabolas.trials import Incumbent, Suggestion, Trial
 

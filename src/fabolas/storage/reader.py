@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fabolas._types import Array
+from fabolas.budget import RunBudget, Usage
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
 from fabolas.reports import Report
-from fabolas.run_budget import RunBudget, Usage
 from fabolas.space import Space
 from fabolas.storage.base import merge_reported
 from fabolas.storage.files import kind_of, resolve

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabolas._types import Array
+from fabolas.budget import RunBudget
 from fabolas.display import safe_text
 from fabolas.reports import Report
-from fabolas.run_budget import RunBudget
 from fabolas.storage.base import Identity, Record, UnwritableError
 from fabolas.storage.database import StudyDatabase, write_errors
 from fabolas.storage.files import kind_of, remove_drafts, resolve, unused_name

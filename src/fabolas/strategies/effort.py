@@ -1,7 +1,12 @@
 """How much computation a suggestion may use: from a quick decision to the full method, in proportion to its cost.
 
-An effort level is a number from 0 (least) to 1 (full). All sizes that take time in a suggestion follow from it. The
-seconds that a level takes are predicted from the recorded levels and overheads.
+An effort level is a number from 0 (least) to 1 (full). All sizes that take time in a suggestion follow from it
+(`Effort`). The seconds that a level takes are predicted from the recorded levels and overheads (`Pace`).
+
+One strategy serves all workers. While it decides, those whose trials end wait. So overhead has two limits, and the
+stricter one counts: the user's share of the time, and half of the time of the thread that decides. With w workers a
+trial ends every `cost / w` seconds, so a suggestion may take half of that. A decision that takes longer is compensated
+by suggestions from its batch, and the batch is as long as that needs.
 """
 
 from __future__ import annotations
@@ -11,10 +16,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fabolas._types import Array, BoolArray
+from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 
 OVERHEAD_SHARE = 0.1  # default share of the time for overhead
 BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
 CANDIDATES_PER_CHOICE = 4  # a batch is chosen from at least so many times its number of candidates
+# With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
+# some of them waiting.
+MAX_BUSY_SHARE = 0.5
+# With at most this many evaluations left in the budget, the overhead share no longer decides: the last evaluations
+# should be the best ones. The batch is then used only if a decision takes longer than the evaluation.
+N_LAST_EVALUATIONS = 20.0
+
+_NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
+# A batch has at most one point for so many workers: later suggestions should know the outcomes that came meanwhile.
+WORKERS_PER_BATCH_POINT = 4
 
 
 @dataclass(frozen=True)
@@ -123,3 +139,124 @@ def affordable_level(
     least, full = machine * reference_seconds(0.0, n), machine * reference_seconds(1.0, n)
     level = float(np.log(allowance / least) / np.log(full / least))
     return None if level < 0.0 else min(level, 1.0)
+
+
+@dataclass(frozen=True)
+class WorkerCount:
+    """How many workers there are, as far as pending suggestions tell.
+
+    Few pending suggestions can mean that workers wait for the strategy, or that they are gone. One that was away for as
+    long as a trial takes is probably gone.
+
+    Attributes:
+        n: the number.
+        since: how many suggestions had been made when it was last confirmed or reduced.
+    """
+
+    n: int = 1
+    since: int = 0
+
+    def updated(self, history: History, pending: tuple[Suggestion, ...]) -> WorkerCount:
+        """The number when another suggestion is asked for: it rises at once, and is halved once a trial."""
+        at_once, suggested = len(pending) + 1, len(history) + len(pending)
+        if at_once >= self.n:
+            return WorkerCount(at_once, suggested)
+        if any(trial.id >= self.since for trial in history.trials):
+            return WorkerCount(max(at_once, self.n // 2), suggested)
+        return self
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The overhead of past suggestions, and its limit.
+
+    Attributes:
+        overheads: (m,) seconds.
+        levels: (m,) effort levels.
+        costs: (m,) seconds of the evaluations, the typical cost where they are pending.
+        decided: (m,) which of them needed a decision.
+        n_workers: how many workers there are.
+        overhead_share: share of the time for overhead, that of the user.
+        typical_cost: mean seconds of the last evaluations, one for each worker; 0 without one.
+    """
+
+    overheads: Array
+    levels: Array
+    costs: Array
+    decided: BoolArray
+    n_workers: int
+    overhead_share: float
+    typical_cost: float
+
+    @classmethod
+    def of(
+        cls, history: History, pending: tuple[Suggestion, ...], n_workers: int, overhead_share: float
+    ) -> Pace:
+        """The pace given the record.
+
+        With many workers most of the last suggestions are pending. Their overhead counts at once: when their trials
+        end, it is too late to compensate it. With few workers the ended trials are enough.
+        """
+        recent = history.costs[history.complete][-n_workers:]
+        typical = float(np.mean(recent)) if len(recent) else 0.0
+        counted = pending if _workers_limit(n_workers, overhead_share) else ()
+        suggestions = [*(trial.suggestion for trial in history.trials), *counted]
+        return cls(
+            np.append(history.overheads, [s.overhead for s in counted]),
+            np.append(history.efforts, [s.effort for s in counted]),
+            np.append(history.costs, np.full(len(counted), typical)),
+            np.array([s.origin not in _NOT_DECIDED for s in suggestions], dtype=np.bool_),
+            n_workers,
+            overhead_share,
+            typical,
+        )
+
+    @property
+    def workers_limit(self) -> bool:
+        """Whether there are so many workers that their limit is stricter than the user's."""
+        return _workers_limit(self.n_workers, self.overhead_share)
+
+    @property
+    def share(self) -> float:
+        """The share of a trial's cost that its suggestion may take: the stricter of both limits."""
+        return min(self.overhead_share, MAX_BUSY_SHARE / self.n_workers)
+
+    def affordable_level(self, next_cost: float) -> float | None:
+        """The effort level that keeps overhead to its share; None if even the least effort does not.
+
+        The limit of the workers follows from how often their trials end, so from what these cost. The next one may be
+        predicted to cost more, which gives the others no time.
+        """
+        if self.workers_limit:
+            next_cost = min(next_cost, self.typical_cost)
+        return affordable_level(
+            self.overheads, self.levels, self.costs, next_cost, len(self.costs), self.share, self.decided
+        )
+
+    def is_near_end(self, next_cost: float, remaining: float) -> bool:
+        """Whether few evaluations of this cost are left in the budget.
+
+        The limit of the workers is as strict for all of them as the user's is for `overhead_share / share` of them.
+        """
+        return remaining * (self.overhead_share / self.share) <= N_LAST_EVALUATIONS * next_cost
+
+    @property
+    def seconds_to_decide(self) -> float:
+        """Median overhead of the last suggestions that needed a decision; 0 without one."""
+        last = self.overheads[self.decided][-5:]
+        return float(np.median(last)) if len(last) else 0.0
+
+    @property
+    def batch_size(self) -> int:
+        """How many points a quick decision keeps: if workers limit overhead, those that compensate it."""
+        if not self.workers_limit:
+            return BATCH_SIZE
+        ratio = self.share / (1.0 - self.share)
+        seconds = overspent(self.overheads, ratio * self.costs) + self.seconds_to_decide
+        wanted = np.ceil(seconds / max(ratio * self.typical_cost, 1e-9))
+        return int(max(BATCH_SIZE, min(wanted, self.n_workers // WORKERS_PER_BATCH_POINT)))
+
+
+def _workers_limit(n_workers: int, overhead_share: float) -> bool:
+    """Whether there are so many workers that their limit is stricter than the user's."""
+    return MAX_BUSY_SHARE / n_workers < overhead_share

@@ -36,7 +36,7 @@ from fabolas.strategies.acquire import (
 )
 from fabolas.strategies.base import Prediction, Proposal
 from fabolas.strategies.early_stop import early_stop_rule
-from fabolas.strategies.effort import OVERHEAD_SHARE, Effort
+from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, Pace, WorkerCount
 from fabolas.strategies.fitting import SurrogateWithTrials
 from fabolas.strategies.initial_design import (
     DrawDesign,
@@ -46,7 +46,6 @@ from fabolas.strategies.initial_design import (
 )
 from fabolas.strategies.models import Models, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number
-from fabolas.strategies.pace import Pace, WorkerCount
 from fabolas.trials import ENQUEUED, VERIFICATION, History, Incumbent, Suggestion
 
 # Origins of suggestions that count as target evaluations if the point is at the target.

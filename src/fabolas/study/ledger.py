@@ -11,17 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from fabolas._types import Array
-from fabolas.budget import Clock
+from fabolas.budget import Clock, RunBudget
 from fabolas.execution import Ended, News, Reported, Started
 from fabolas.numeric_errors import default_error_state
 from fabolas.reports import Report
-from fabolas.run_budget import RunBudget
 from fabolas.storage import Identity, Storage
 from fabolas.strategies import Strategy
-from fabolas.study.open_suggestions import OpenSuggestion, OpenSuggestions, with_new_id
-from fabolas.study.opening import end_unfinished
-from fabolas.study.outcomes import (
+from fabolas.study.open_suggestions import (
     NO_REASON,
+    OpenSuggestion,
+    OpenSuggestions,
     abandoned_trial,
     as_outcome,
     ended_trial,
@@ -29,8 +28,50 @@ from fabolas.study.outcomes import (
     reached,
     report_of,
     trial_from_elsewhere,
+    with_new_id,
 )
+from fabolas.study.opening import end_unfinished
 from fabolas.trials import History, Incumbent, Outcome, Suggestion, Trial
+
+
+class OverheadTimer:
+    """Measures the time that a study spends on its own work. The next suggestion records it as its overhead.
+
+    Args:
+        clock: Seconds from any origin.
+        fixed: Seconds to record for every suggestion; None records the measured time.
+
+    Attributes:
+        measured: Seconds that no suggestion has recorded yet.
+    """
+
+    def __init__(self, clock: Clock, fixed: float | None) -> None:
+        self._clock, self._fixed = clock, fixed
+        self.measured = 0.0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the time of the body as overhead."""
+        start = self._clock()
+        try:
+            with default_error_state():
+                yield
+        finally:
+            self.measured += self._clock() - start
+
+    @property
+    def next(self) -> float:
+        """Seconds of overhead that the next suggestion records."""
+        return self.measured if self._fixed is None else self._fixed
+
+    @property
+    def unrecorded(self) -> float:
+        """Seconds of overhead of the study besides those of its suggestions; 0 if each has fixed ones."""
+        return self.measured if self._fixed is None else 0.0
+
+    def take_back(self, seconds: float) -> None:
+        """The suggestion that had recorded these seconds was cancelled."""
+        self.measured += seconds if self._fixed is None else 0.0
 
 
 class Ledger:
@@ -40,7 +81,7 @@ class Ledger:
         storage: Where the record is kept; it is opened here.
         identity: Which study it must be.
         clock: Seconds from any origin.
-        fixed_overhead: Seconds to record as overhead of every suggestion; None records the measured time.
+        timer: Measures overhead.
 
     Attributes:
         history: The ended trials.
@@ -53,13 +94,10 @@ class Ledger:
         closed: Whether the storage was released; nothing can be recorded then.
     """
 
-    def __init__(
-        self, storage: Storage, identity: Identity, clock: Clock, fixed_overhead: float | None
-    ) -> None:
-        self._storage, self._clock, self._fixed_overhead = storage, clock, fixed_overhead
+    def __init__(self, storage: Storage, identity: Identity, clock: Clock, timer: OverheadTimer) -> None:
+        self._storage, self._clock, self._timer = storage, clock, timer
         self._space = identity.space
         self.direction = identity.direction
-        self._unrecorded = 0.0  # seconds of overhead that no suggestion has recorded yet
         self.open_suggestions = OpenSuggestions()
         self.closed = False
         record = storage.open(identity)
@@ -82,19 +120,6 @@ class Ledger:
         except BaseException:
             storage.close()
             raise
-
-    @contextmanager
-    def timed_overhead(self) -> Iterator[None]:
-        """Count the time of the body as overhead.
-
-        The seconds are added to the overhead of the next suggestion, and are recorded with it.
-        """
-        start = self._clock()
-        try:
-            with default_error_state():
-                yield
-        finally:
-            self._unrecorded += self._clock() - start
 
     def restore(self, strategy: Strategy) -> None:
         """Give the strategy its state of the record, if there is one.
@@ -119,15 +144,10 @@ class Ledger:
         return self.open_suggestions.running_for(self._clock())
 
     @property
-    def next_overhead(self) -> float:
-        """Seconds of overhead that the next suggestion records."""
-        return self._unrecorded if self._fixed_overhead is None else self._fixed_overhead
-
-    @property
     def overhead(self) -> float:
         """Seconds of overhead, including what the next suggestion will record."""
         recorded = sum(self.history.overheads.tolist()) + self.open_suggestions.overhead
-        return float(recorded) + (self._unrecorded if self._fixed_overhead is None else 0.0)
+        return float(recorded) + self._timer.unrecorded
 
     def hand_out(
         self, suggestion: Suggestion, state: dict[str, Array], undo: dict[str, Array], *, queued: bool
@@ -135,7 +155,7 @@ class Ledger:
         """Hand out a new suggestion.
 
         Args:
-            suggestion: With the id ``next_id`` and the overhead ``next_overhead``.
+            suggestion: With the id ``next_id`` and the overhead ``OverheadTimer.next``.
             state: The strategy's state after it.
             undo: The strategy's state before it.
             queued: Whether the evaluation starts later; until then the suggestion can be cancelled.
@@ -153,10 +173,10 @@ class Ledger:
 
     def _add(self, entry: OpenSuggestion, state: dict[str, Array]) -> None:
         """Record a new suggestion, and with it the overhead until now."""
-        before = self._unrecorded
-        with self.timed_overhead():
+        recorded = self._timer.measured
+        with self._timer.timed():
             self._storage.add_suggestion(entry.suggestion, state, entry.started_at)
-        self._unrecorded -= before
+        self._timer.measured -= recorded
         self.next_id += 1
         self.open_suggestions.add(entry)
 
@@ -166,7 +186,7 @@ class Ledger:
         now = time.time()
         started_at = now if at is None else at
         started = self._clock() - max(now - started_at, 0.0)
-        with self.timed_overhead():
+        with self._timer.timed():
             self._storage.add_start(entry.suggestion.id, started_at)
         entry.started, entry.started_at = started, started_at
         entry.waiting, entry.undo = False, None
@@ -194,7 +214,7 @@ class Ledger:
         self._storage.remove_suggestion(suggestion.id, entry.undo)
         self.open_suggestions.remove(suggestion.id)
         self.next_id -= 1
-        self._unrecorded += suggestion.overhead if self._fixed_overhead is None else 0.0
+        self._timer.take_back(suggestion.overhead)
         return entry.undo
 
     def tell(
@@ -230,7 +250,7 @@ class Ledger:
         if self.open_suggestions.get(suggestion.id) is not None:
             return suggestion
         again = with_new_id(suggestion, self.next_id)
-        with self.timed_overhead():
+        with self._timer.timed():
             self._storage.add_suggestion(again, state, time.time())
         self.open_suggestions.add(OpenSuggestion(again))
         self.next_id += 1
@@ -296,7 +316,7 @@ class Ledger:
         """Record a result that was measured elsewhere: ``Study.add``. Its suggestion is new, and it takes no time."""
         self.check_open()
         trial = trial_from_elsewhere(self.next_id, self._space, config, fidelity, loss, cost, info)
-        with self.timed_overhead():
+        with self._timer.timed():
             self._storage.add_suggestion(trial.suggestion, state, time.time())
         self.next_id += 1
         return self._append(replace(trial, elapsed=self.history.elapsed))
@@ -311,7 +331,7 @@ class Ledger:
         return self._append(self._timed(trial, elapsed))
 
     def _append(self, trial: Trial) -> Trial:
-        with self.timed_overhead():
+        with self._timer.timed():
             self._storage.add_trial(trial)
             self.history = self.history.append(trial)
             self.open_suggestions.remove(trial.id)

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray
 from fabolas.space import Space
 from fabolas.strategies import Proposal, Strategy
 from fabolas.strategies.continuation import Continuations
-from fabolas.strategies.separation import separate_from_pending
-from fabolas.study.ledger import Ledger
+from fabolas.study.ledger import Ledger, OverheadTimer
 from fabolas.trials import ENQUEUED, History, Suggestion
+
+MIN_DISTANCE = 1e-3  # in the cube, in the coordinate where two points differ most
+_TRIES_PER_DISTANCE = 8
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,14 @@ class Proposer:
         space: The search space.
         strategy: Decides what to evaluate next.
         ledger: The record.
+        timer: Measures overhead.
 
     Attributes:
         checkpoints: Ids of the trials whose checkpoint exists; None assumes that all exist.
     """
 
-    def __init__(self, space: Space, strategy: Strategy, ledger: Ledger) -> None:
-        self._space, self._strategy, self._ledger = space, strategy, ledger
+    def __init__(self, space: Space, strategy: Strategy, ledger: Ledger, timer: OverheadTimer) -> None:
+        self._space, self._strategy, self._ledger, self._timer = space, strategy, ledger, timer
         self._draft: _Draft | None = None
         self.checkpoints: frozenset[int] | None = None
 
@@ -69,7 +72,7 @@ class Proposer:
         undo, rng = self._strategy.state(), np.random.default_rng([self._ledger.seed, self._ledger.next_id])
         self._draft = _Draft(undo, rng)
         try:
-            with self._ledger.timed_overhead():
+            with self._timer.timed():
                 proposal = self._strategy.suggest(
                     self._history, pending, rng, remaining=remaining, at_target=at_target
                 )
@@ -97,7 +100,7 @@ class Proposer:
         if draft is None:
             raise ValueError("there is no proposal to accept; call propose() first")
         try:
-            with self._ledger.timed_overhead():
+            with self._timer.timed():
                 pending = np.array([s.point for s in self._pending]).reshape(-1, len(proposal.point))
                 point = separate_from_pending(self._space, proposal.point, pending, draft.rng)
         except BaseException:
@@ -161,7 +164,7 @@ class Proposer:
     ) -> Suggestion:
         """Record a suggestion; if that fails, the strategy is reset to the state ``undo``."""
         try:
-            with self._ledger.timed_overhead():
+            with self._timer.timed():
                 config, fidelity = self._space.decode(proposal.point)
             suggestion = Suggestion(
                 self._ledger.next_id,
@@ -170,7 +173,7 @@ class Proposer:
                 proposal.point,
                 continues=proposal.continues,
                 stop_rule=proposal.stop_rule,
-                overhead=self._ledger.next_overhead,
+                overhead=self._timer.next,
                 effort=proposal.effort,
                 predicted_cost=proposal.predicted_cost,
                 origin=proposal.origin,
@@ -197,3 +200,42 @@ class Proposer:
         if not self._space.resumes:
             return None
         return Continuations.of(self._space, self._history, self._pending).continues(point)
+
+
+def separate_from_pending(space: Space, point: Array, pending: Array, rng: np.random.Generator) -> Array:
+    """The point, or a point next to it if it coincides with a pending evaluation.
+
+    To the models, a pending evaluation leaves little information at its point. Late in a search there may be little
+    elsewhere too, so the same point can be chosen again. Only the configuration is moved, by larger and larger steps
+    until it is far enough. In a small discrete space there may be no such configuration; then the point stays.
+
+    The distance is that of whole points: the same configuration at two fidelities is two different evaluations.
+
+    Args:
+        space: the search space.
+        point: (d + f,).
+        pending: (p, d + f).
+        rng: used only if the point is moved.
+
+    Returns:
+        (d + f,)
+    """
+    if _is_far(point[None], pending)[0]:
+        return point
+    radius = 2.0 * MIN_DISTANCE
+    while radius < 1.0:
+        moved = np.repeat(point[None], _TRIES_PER_DISTANCE, axis=0)
+        moved[:, : space.dim] += rng.uniform(-radius, radius, (_TRIES_PER_DISTANCE, space.dim))
+        moved = space.snap(np.clip(moved, 0.0, 1.0))
+        good = space.is_legal(moved) & _is_far(moved, pending)
+        if good.any():
+            return np.asarray(moved[int(np.argmax(good))])
+        radius *= 2.0
+    return point
+
+
+def _is_far(points: Array, pending: Array) -> BoolArray:
+    """(m,) Whether points (m, D) keep the distance from all of (p, D)."""
+    if not len(pending):
+        return np.ones(len(points), dtype=bool)
+    return np.asarray(np.abs(points[:, None] - pending[None]).max(axis=2).min(axis=1) >= MIN_DISTANCE)

@@ -11,15 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
-from fabolas.budget import Clock
+from fabolas.budget import Clock, RunBudget
 from fabolas.execution import Ended, News
 from fabolas.keywords import check_keywords
-from fabolas.run_budget import RunBudget
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
 from fabolas.strategies import Prediction, Proposal, Strategy, make, option_names
 from fabolas.strategies.maximized import Direction, check_direction, directed
-from fabolas.study.ledger import Ledger
+from fabolas.study.ledger import Ledger, OverheadTimer
 from fabolas.study.opening import check_overhead, identity_of, storage_of
 from fabolas.study.proposer import Proposer
 from fabolas.study.view import StudyView
@@ -72,10 +71,12 @@ class Study(StudyView):
         space = space if isinstance(space, Space) and fidelities is None else Space(space, fidelities)
         made = directed(make(strategy, space, **options), check_direction(direction))
         identity = identity_of(space, made, seed, direction)
-        ledger = Ledger(storage_of(storage), identity, clock, check_overhead(overhead))
+        timer = OverheadTimer(clock, check_overhead(overhead))
+        ledger = Ledger(storage_of(storage), identity, clock, timer)
         ledger.restore(made)
         super().__init__(space, ledger)
-        self._strategy, self._ledger, self._proposer = made, ledger, Proposer(space, made, ledger)
+        self._strategy, self._ledger, self._timer = made, ledger, timer
+        self._proposer = Proposer(space, made, ledger, timer)
         self.stop_requested: str | None = None
 
     @property
@@ -372,7 +373,7 @@ class Study(StudyView):
 
         Its time counts as overhead. The answer is added to ``trajectory`` if a trial has ended since the last one.
         """
-        with self._ledger.timed_overhead():
+        with self._timer.timed():
             incumbent = self.strategy.incumbent(self.history)
             if incumbent is not None and not self.closed:
                 self._ledger.note_incumbent(incumbent)
@@ -388,7 +389,7 @@ class Study(StudyView):
 
     def predict_points(self, points: Array) -> Prediction:
         """As in ``StudyView``; its time counts as overhead."""
-        with self._ledger.timed_overhead():
+        with self._timer.timed():
             return super().predict_points(points)
 
     def stop(self, reason: str = "study.stop() was called") -> None:
