@@ -10,7 +10,7 @@ from fabolas.budget import Timer
 from fabolas.execution import Backend, Event, Job, Limits, News
 from fabolas.policy import RunState
 from fabolas.run_log import warn
-from fabolas.stopping import Ending
+from fabolas.stopping import Shutdown
 from fabolas.training_curves import TrainingCurves
 from fabolas.trials import Suggestion
 
@@ -28,7 +28,7 @@ class Dispatcher:
     Args:
         backend: Evaluates trials.
         state: How far the run is.
-        ending: Whether the run is ending.
+        shutdown: Whether the run is ending.
         curves: What trainings that report need.
         limits: What one trial may use.
         trial_directory: Where trials get directories of their own.
@@ -43,14 +43,14 @@ class Dispatcher:
         self,
         backend: Backend,
         state: RunState,
-        ending: Ending,
+        shutdown: Shutdown,
         curves: TrainingCurves,
         limits: Limits,
         trial_directory: str,
         timer: Timer,
         grace: float | None,
     ) -> None:
-        self._backend, self._state, self._study, self._ending = backend, state, state.study, ending
+        self._backend, self._state, self._study, self._shutdown = backend, state, state.study, shutdown
         self._curves, self._limits, self._trial_directory = curves, limits, trial_directory
         seconds = state.budget.seconds or 0.0
         self._grace = max(_MIN_GRACE_SECONDS, _GRACE_SHARE * seconds) if grace is None else grace
@@ -89,7 +89,7 @@ class Dispatcher:
         """The next event of the backend; None if there was none for ``timeout`` seconds, or after ``wake``."""
         self.in_objective = not self._backend.asynchronous
         try:
-            if self.in_objective and self._ending.at_once:  # by a Ctrl-C just before the line above
+            if self.in_objective and self._shutdown.at_once:  # by a Ctrl-C just before the line above
                 raise KeyboardInterrupt
             return self._backend.next(timeout)
         finally:
@@ -132,7 +132,7 @@ class Dispatcher:
     def stop_running(self) -> Iterator[Event]:
         """Cancel what is queued, stop what is running, and give the events of what has ended by now."""
         self.in_objective = False  # so that a third Ctrl-C does not raise in the lines below
-        self._ending.begun = True
+        self._shutdown.begun = True
         self.cancel_queued()
         self._backend.close()
         while self._study.pending and (event := self._backend.next(0.0)):
@@ -144,12 +144,12 @@ class Dispatcher:
         Raises:
             KeyboardInterrupt: If running trials are to be stopped too, and the objective runs in this thread.
         """
-        if self.in_objective and self._ending.at_once:
+        if self.in_objective and self._shutdown.at_once:
             raise KeyboardInterrupt
         self._backend.wake()
 
     def _is_over(self) -> bool:
-        return self._ending.begun or self._state.used_up
+        return self._shutdown.begun or self._state.used_up
 
     def _prepares_next(self) -> bool:
         """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.

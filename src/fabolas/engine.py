@@ -17,7 +17,7 @@ from fabolas.numeric_errors import default_error_state
 from fabolas.policy import AskUntilUsedUp, Policy, RunState
 from fabolas.progress import ProgressDisplay
 from fabolas.run_log import RunLog, warn
-from fabolas.stopping import NO_STOP_RULES, Ending, StopConditions, StopRules
+from fabolas.stopping import NO_STOP_RULES, Shutdown, StopConditions, StopRules
 from fabolas.study import Study
 from fabolas.training_curves import TrainingCurves
 from fabolas.trials import Incumbent, Trial
@@ -105,11 +105,11 @@ class Engine:
             verify=self._policy.verifies,
         )
         self._log = RunLog(self._state, None)
-        self._ending = Ending(max_failures)
+        self._shutdown = Shutdown(max_failures)
         self._stop_conditions = StopConditions(stop_rules, study)
         self._curves = TrainingCurves(study, trial_directory, checkpoint_limits)
         self._dispatcher = Dispatcher(
-            backend, self._state, self._ending, self._curves, limits, trial_directory, timer, grace
+            backend, self._state, self._shutdown, self._curves, limits, trial_directory, timer, grace
         )
 
     def run(self, progress: ProgressDisplay | None = None, interrupts: Interrupts | None = None) -> Run:
@@ -125,7 +125,7 @@ class Engine:
         try:
             self._log.started()
             try:
-                self._ending.stop(self._stop_conditions.why_stop())
+                self._shutdown.stop_if(self._stop_conditions.why_stop())
                 self._log.show()
                 self._dispatcher.start_workers()
                 while self._step():
@@ -135,24 +135,24 @@ class Engine:
             self._update_incumbent()
             self._answer()
             self._curves.close()
-            self._log.ended(self._ending.why)
+            self._log.ended(self._shutdown.why)
         finally:
             interrupts.end_run()
-        state, ending = self._state, self._ending
-        if ending.error is not None:
-            raise ending.error
+        state, shutdown = self._state, self._shutdown
+        if shutdown.error is not None:
+            raise shutdown.error
         return Run(
             state.incumbent,
             state.seconds_used,
             state.study_elapsed,
-            interrupted=ending.interrupted,
-            given_up=ending.given_up,
-            stopped=ending.stopped,
+            interrupted=shutdown.interrupted,
+            given_up=shutdown.given_up,
+            stopped=shutdown.stopped,
         )
 
     def _step(self) -> bool:
         """Start a trial if a worker is free, then record what has happened; False if nothing is left to do."""
-        if self._ending.at_once:
+        if self._shutdown.at_once:
             raise KeyboardInterrupt
         timeout: float | None = 0.0
         if not self._start_next():
@@ -168,24 +168,25 @@ class Engine:
                 self._study.start(event.id, event.at)
                 self._log.show()
             else:
-                self._call_back(self._tell(event))
+                trial = self._tell(event)
+                self._call_back(trial)
                 if self._state.incumbent_is_due or self._stop_conditions.answer_is_due:
                     self._update_incumbent()
-                self._ending.stop(self._stop_conditions.why_stop())
+                self._shutdown.stop_if(self._stop_conditions.why_stop())
             timeout = 0.0
         return True
 
     @default_error_state()
     def _start_next(self) -> bool:
         """Submit the trial that the policy wants next; False if there is no free worker, or it wants none."""
-        self._ending.stop(self._study.stop_requested)
-        if self._ending.begun or not self._dispatcher.has_room():
+        self._shutdown.stop_if(self._study.stop_requested)
+        if self._shutdown.begun or not self._dispatcher.has_room():
             return False
         suggestion = self._policy.next(self._state)
         if suggestion is None:
             return False
         self._dispatcher.submit(suggestion)
-        if self._ending.begun:  # Ctrl-C came while the suggestion was computed
+        if self._shutdown.begun:  # Ctrl-C came while the suggestion was computed
             self._dispatcher.cancel_queued()
         self._log.show()
         return True
@@ -194,7 +195,7 @@ class Engine:
     def _tell(self, ended: Ended) -> Trial:
         """Record the outcome of a trial, and end the run if there is no point in going on."""
         trial = self._study.tell_outcome(ended, self._state.study_elapsed_by_clock)
-        self._ending.count(ended, trial)
+        self._shutdown.check_failures(ended, trial)
         self._curves.update()
         if ended.notice:
             warn(safe_text(ended.notice))
@@ -205,7 +206,7 @@ class Engine:
 
     def _call_back(self, trial: Trial) -> None:
         """Call the callbacks. An exception ends the run after the running trials; ``run`` raises it."""
-        for callback in self._callbacks if self._ending.error is None else ():
+        for callback in self._callbacks if self._shutdown.error is None else ():
             try:
                 callback(self._study, trial)
             except BaseException as error:  # noqa: BLE001 - raised again at the end of the run
@@ -213,18 +214,18 @@ class Engine:
                     f"fabolas: raised by a callback after trial {trial.id}; the running trials were waited for, and "
                     "every trial is in the storage, if there is one"
                 )
-                self._ending.fail(error)
+                self._shutdown.fail(error)
                 return
 
     def _finish(self) -> None:
         """Start no new trial; called by the signal handler."""
-        self._ending.interrupt()
+        self._shutdown.interrupt()
         self._dispatcher.wake()
         self._log.notice("Ctrl-C: waiting for the running trials; press it again to stop them now")
 
     def _stop(self) -> None:
         """Stop running trials too, but not in the middle of a write; called by the signal handler."""
-        self._ending.interrupt_at_once()
+        self._shutdown.interrupt_at_once()
         self._dispatcher.wake()
 
     def _stop_running(self) -> None:

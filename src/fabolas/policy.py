@@ -90,7 +90,7 @@ class RunState:
 
     @property
     def study_elapsed_by_clock(self) -> float | None:
-        """The same if trials run at the same time; None if they run one after another, where the record says it."""
+        """``study_elapsed`` if trials run at the same time; None if they run one after another."""
         return self.study_elapsed if self._asynchronous else None
 
     @property

@@ -118,7 +118,7 @@ class StopConditions:
         return study.sign * (before - now)
 
 
-class Ending:
+class Shutdown:
     """Whether a run is ending, and why. It has two steps: no new trial starts; then running trials are stopped too.
 
     Args:
@@ -147,12 +147,12 @@ class Ending:
         why = self.given_up or self.stopped
         return "interrupted" if why is None and self.interrupted else why
 
-    def stop(self, why: str | None) -> None:
+    def stop_if(self, why: str | None) -> None:
         """Start no new trial if there is a reason."""
         if why is not None and not self.begun:
             self.stopped, self.begun = why, True
 
-    def count(self, ended: Ended, trial: Trial) -> None:
+    def check_failures(self, ended: Ended, trial: Trial) -> None:
         """Give up if no further trial can be run, or if too many trials in a row have failed."""
         self._failures = self._failures + 1 if ended.status == "failed" else 0
         if self.given_up is None and ended.fatal:

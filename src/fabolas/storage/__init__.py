@@ -1,7 +1,8 @@
 """Where a study keeps its record: in memory, or in one SQLite file that survives a killed process.
 
 ``base.py`` says what a storage backend implements. ``memory.py`` and ``sqlite.py`` are the two backends. The file
-of the second one needs ``schema.py`` (tables), ``lock.py`` (one process at a time) and ``reader.py`` (read only).
+of the second one needs ``database.py`` (the open file), ``schema.py`` (tables), ``lock.py`` (one process at a time) and
+``reader.py`` (read only).
 """
 
 from fabolas.storage.base import Identity, Record, Storage, UnwritableError, merge_reported

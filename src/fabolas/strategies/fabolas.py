@@ -132,7 +132,7 @@ class ModelBasedSearch:
         at_target: bool = False,
     ) -> Proposal:
         """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
-        history = self.models.seen(history)
+        history = self.models.with_model_costs(history)
         self._workers = self._workers.updated(history, pending)
         at_target = at_target or self.target_share >= 1.0
         # Algorithm 1, line 1: the initial design.
@@ -142,22 +142,22 @@ class ModelBasedSearch:
         # Not in the paper: if a decision takes too long for evaluations this cheap, take a point of the last batch.
         continuations = self.models.continuations(history, pending)
         self._batch = self._batch.without(evaluated_keys(history, pending))
-        if len(self._batch) and not at_target and self._must_hurry(history, pending, remaining):
+        if len(self._batch) and not at_target and self._decision_takes_too_long(history, pending, remaining):
             point, cost = self._batch.points[0], self._batch.costs[0]
             self._batch = self._batch.without_first()
             continues = None if continuations is None else continuations.continues(point)
-            seconds = self.models.seconds(cost)
+            seconds = self.models.predicted_seconds(cost)
             return Proposal(point, "batch", predicted_cost=seconds, continues=continues)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context, candidate = self._decide(history, pending, remaining, at_target, rng)
         self._batch = candidate.batch
-        # Line 5, the evaluation, is not ours.
+        # Line 5 evaluates the point: the engine does that.
         point, continues, rule = candidate.point, None, None
         if continuations is not None:
             continues = continuations.continues(point)
             if self.stop_early:
                 rule = early_stop_rule(context, self.space, continuations, point, rng)
-        seconds = self.models.seconds(candidate.cost)
+        seconds = self.models.predicted_seconds(candidate.cost)
         return Proposal(point, candidate.origin, context.effort.level, seconds, continues, rule)
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
@@ -179,22 +179,22 @@ class ModelBasedSearch:
         decision, or if MCMC must sample new hyperparameters (`refit`).
         """
         fitter, n = self.models.fitter, len(history)
-        what = (history, pending, remaining, at_target)
+        fit_and_maximize = partial(self._fit_and_maximize, history, pending, remaining, at_target, rng)
         if self.effort is not None:
             effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, n)
-            return self._fit_and_maximize(*what, effort, fitter.refit_is_due(history, effort), rng)
+            return fit_and_maximize(effort, fitter.refit_is_due(history, effort))
         pace = self._pace(history, pending)
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
         refit = not fitter.is_fitted or (pace.workers_limit and fitter.refit_is_overdue(history))
-        context, candidate = self._fit_and_maximize(*what, least, refit, rng)
+        context, candidate = fit_and_maximize(least, refit)
 
         level = pace.affordable_level(candidate.cost)
         affordable = Effort.at(level or 0.0, n).with_batch(pace.batch_size)
         refit = fitter.refit_is_due(history, affordable)
         refit = refit and (level is not None or fitter.refit_is_overdue(history))
         if refit or not affordable.is_quick:
-            return self._fit_and_maximize(*what, affordable, refit, rng)
+            return fit_and_maximize(affordable, refit)
         return context, candidate
 
     def _fit_and_maximize(
@@ -203,9 +203,9 @@ class ModelBasedSearch:
         pending: tuple[Suggestion, ...],
         remaining: float | None,
         at_target: bool,
+        rng: np.random.Generator,
         effort: Effort,
         refit: bool,
-        rng: np.random.Generator,
     ) -> tuple[AcquisitionContext, Candidate]:
         """Lines 3 and 4 with this effort; `refit` says whether MCMC samples new hyperparameters."""
         context = self.models.context(history, pending, remaining, effort, refit, rng)
@@ -215,7 +215,9 @@ class ModelBasedSearch:
         )
         return context, self._maximize(context, pool, is_due, rng)
 
-    def _must_hurry(self, history: History, pending: tuple[Suggestion, ...], remaining: float | None) -> bool:
+    def _decision_takes_too_long(
+        self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
+    ) -> bool:
         """Whether a new decision would take too long, compared with the cost of the next point of the batch."""
         pace, next_cost = self._pace(history, pending), float(self._batch.costs[0])
         if remaining is not None and pace.is_near_end(next_cost, remaining):

@@ -29,7 +29,7 @@ class SurrogateWithTrials:
 
 
 _ALL = slice(None)
-# A surrogate, and the parts of the history that its rows are, in this order.
+# A surrogate, and the parts of the history that its data come from, in the order of its rows.
 _Posterior = tuple[Surrogate, tuple[slice, ...]]
 
 
@@ -48,11 +48,11 @@ class SurrogateFitter:
         self._n_fitted = 0  # trials that the last posterior was given
         self._n_refitted = 0  # trials when MCMC last moved the walkers
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
-        self._asked: tuple[History, _Posterior] | None = None  # the last history with its posterior
+        self._cached: tuple[History, _Posterior] | None = None  # the last history with its posterior
 
     def __getstate__(self) -> dict[str, object]:
         # Surrogates can be built again, and they hold functions.
-        return {**vars(self), "_surrogate": None, "_asked": None}
+        return {**vars(self), "_surrogate": None, "_cached": None}
 
     @property
     def is_fitted(self) -> bool:
@@ -78,7 +78,7 @@ class SurrogateFitter:
     def fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
         """The surrogate given the history; with `refit`, MCMC moves the walkers first."""
         self._n_refitted = len(history) if refit else self._n_refitted
-        self._surrogate = self._asked = None  # free the old ones first: each takes up to 50 MB
+        self._surrogate = self._cached = None  # free the old ones first: each takes up to 50 MB
         fitted, self._walkers, self._samples = surrogate.fit(
             self.prior,
             self._data(history),
@@ -111,10 +111,10 @@ class SurrogateFitter:
 
     def _posterior(self, history: History) -> _Posterior:
         """Between two trials it is asked for several times: for the answer, and for the costs of the next steps."""
-        if self._asked is None or self._asked[0] is not history:
-            self._asked = None
-            self._asked = history, self._new_posterior(history)
-        return self._asked[1]
+        if self._cached is None or self._cached[0] is not history:
+            self._cached = None
+            self._cached = history, self._new_posterior(history)
+        return self._cached[1]
 
     def _new_posterior(self, history: History) -> _Posterior:
         """Built from all trials, or that of the last fit conditioned on the trials since then."""
@@ -146,12 +146,12 @@ class SurrogateFitter:
 
     def _rows(self, history: History, which: slice) -> tuple[Data, IntArray]:
         """The data that the models see, and the trial of each row; -1 for a point that was reported on the way."""
-        asked = np.arange(len(history))[which]
-        chosen = self._chosen(history, asked)
+        wanted = np.arange(len(history))[which]
+        chosen = self._chosen(history, wanted)
         if self._curves is None:
             return _data_of(history, chosen), chosen
         data = self._curves.data(
-            history, asked, np.isin(np.arange(len(history)), chosen), self.prior.spec.max_trials
+            history, wanted, np.isin(np.arange(len(history)), chosen), self.prior.spec.max_trials
         )
         if self.prior.spec.cost_from_fidelity:
             data = replace(data, costs=np.exp(self.prior.columns.log_sizes(data.points).sum(axis=1)))
@@ -159,10 +159,10 @@ class SurrogateFitter:
         trials[: len(chosen)] = chosen  # the ends come first
         return data, trials
 
-    def _chosen(self, history: History, asked: IntArray) -> IntArray:
+    def _chosen(self, history: History, wanted: IntArray) -> IntArray:
         """The trials that the models see: at most `max_trials`, none of them abandoned or contradicted."""
         kept = np.zeros(len(history), dtype=np.bool_)
-        kept[asked] = True
+        kept[wanted] = True
         kept &= ~history.abandoned & ~_contradicted(history)
         index, most = np.flatnonzero(kept), self.prior.spec.max_trials
         if len(index) > most:
@@ -192,7 +192,7 @@ class SurrogateFitter:
 
     def restore(self, state: dict[str, Array]) -> bool:
         """Continue from a saved state; False if there is none, or it is of other models (another version)."""
-        self._walkers = self._samples = self._surrogate = self._asked = None
+        self._walkers = self._samples = self._surrogate = self._cached = None
         self._n_fitted, self._n_refitted = 0, 0
         if "seen" not in state:
             return False

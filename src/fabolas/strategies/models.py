@@ -62,13 +62,13 @@ class Models:
         columns = Columns(space.n_choices, n_fidelities, relative_sizes(space), training, curve)
         self.fitter = SurrogateFitter(SurrogatePrior(spec, columns), curve)
 
-    def seen(self, history: History) -> History:
-        """The history as the GPs see it; with `cost_from_fidelity`, costs are relative sizes and overheads are 0."""
+    def with_model_costs(self, history: History) -> History:
+        """The history with the costs that the GPs model: with `cost_from_fidelity`, relative sizes and no overhead."""
         if not (self.spec.cost_from_fidelity and len(history)):
             return history
         return history.with_costs(np.exp(self.space.log_fractions(history.points).sum(axis=1)))
 
-    def seconds(self, cost: float) -> float | None:
+    def predicted_seconds(self, cost: float) -> float | None:
         """A predicted cost; None if costs are relative sizes and not seconds."""
         return None if self.spec.cost_from_fidelity else float(cost)
 
@@ -84,12 +84,12 @@ class Models:
         """All that a decision is made from: both GPs given the history and the pending trials, and what was evaluated.
 
         Args:
-            history: all trials that have ended, see `seen`.
+            history: all trials that have ended, see `with_model_costs`.
             pending: suggestions that have not ended.
             remaining: seconds left of the budget; None without a time budget.
             effort: the sizes of the decision.
-            refit: whether MCMC samples new hyperparameters; otherwise those of the last fit are kept.
-            rng: moves the MCMC walkers.
+            refit: whether MCMC samples new hyperparameters; otherwise they are chosen among those of the last fit.
+            rng: the source of randomness of MCMC.
         """
         surrogate = self.fitter.fit(history, effort, refit, rng)
         kept = history.points[~history.abandoned]
@@ -136,18 +136,18 @@ class Models:
         """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
         if not history.complete.any():
             return None
-        surrogate = self.fitter.posterior(self.seen(history))
+        surrogate = self.fitter.posterior(self.with_model_costs(history))
         return recommend(self.space, surrogate, history, verified_only=verified_only)
 
     def predict(self, history: History, points: Array) -> Prediction:
         """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        surrogate = self.fitter.posterior(self.seen(history))
+        surrogate = self.fitter.posterior(self.with_model_costs(history))
         loss, std = stated_losses(surrogate, points, history.losses[history.complete])
         return Prediction(loss, std, surrogate.predict_cost(points), surrogate.cost_limit(points))
 
     def surrogate(self, history: History) -> SurrogateWithTrials:
         """Both posteriors given a history with at least one complete trial."""
-        return self.fitter.posterior_and_trials(self.seen(history))
+        return self.fitter.posterior_and_trials(self.with_model_costs(history))
 
 
 def evaluated_keys(history: History, pending: tuple[Suggestion, ...]) -> frozenset[bytes]:

@@ -25,8 +25,8 @@ from fabolas.study.open_suggestions import (
     as_outcome,
     ended_trial,
     failed_trial,
-    reached,
     report_of,
+    reported_value,
     trial_from_elsewhere,
     with_new_id,
 )
@@ -150,22 +150,22 @@ class Ledger:
         return float(recorded) + self._timer.unrecorded
 
     def hand_out(
-        self, suggestion: Suggestion, state: dict[str, Array], undo: dict[str, Array], *, queued: bool
+        self, suggestion: Suggestion, state: dict[str, Array], state_before: dict[str, Array], *, queued: bool
     ) -> None:
         """Hand out a new suggestion.
 
         Args:
             suggestion: With the id ``next_id`` and the overhead ``OverheadTimer.next``.
             state: The strategy's state after it.
-            undo: The strategy's state before it.
+            state_before: The strategy's state before it.
             queued: Whether the evaluation starts later; until then the suggestion can be cancelled.
         """
         if queued:
-            self._add(OpenSuggestion(suggestion, undo=undo), state)
+            self._add(OpenSuggestion(suggestion, state_before=state_before), state)
         else:
             entry = OpenSuggestion(suggestion, started_at=time.time())
             self._add(entry, state)
-            entry.started = self._clock()
+            entry.clock_at_start = self._clock()
 
     def enqueue(self, suggestion: Suggestion, state: dict[str, Array]) -> None:
         """Record a suggestion that waits for the next ``ask``; arguments as for ``hand_out``."""
@@ -188,8 +188,8 @@ class Ledger:
         started = self._clock() - max(now - started_at, 0.0)
         with self._timer.timed():
             self._storage.add_start(entry.suggestion.id, started_at)
-        entry.started, entry.started_at = started, started_at
-        entry.waiting, entry.undo = False, None
+        entry.clock_at_start, entry.started_at = started, started_at
+        entry.waiting, entry.state_before = False, None
 
     def cancel(self, entry: OpenSuggestion) -> dict[str, Array] | None:
         """Take back the last suggestion; one with ``kept_if_cancelled`` waits for the next ``ask`` instead.
@@ -201,21 +201,21 @@ class Ledger:
             ValueError: If it is not the last one, or was started.
         """
         suggestion = entry.suggestion
-        if entry.undo is not None and self.open_suggestions.only_waiting_after(suggestion.id):
+        if entry.state_before is not None and self.open_suggestions.only_waiting_after(suggestion.id):
             entry.kept_if_cancelled = True  # later ids are taken, so it cannot be removed
-        if entry.kept_if_cancelled and entry.started is None:
+        if entry.kept_if_cancelled and entry.clock_at_start is None:
             entry.waiting = True
             return None
-        if entry.undo is None or suggestion.id != self.next_id - 1:
+        if entry.state_before is None or suggestion.id != self.next_id - 1:
             raise ValueError(
                 f"only the last suggestion can be cancelled, and only before it is started, got {suggestion.id}; "
                 "abandon it instead"
             )
-        self._storage.remove_suggestion(suggestion.id, entry.undo)
+        self._storage.remove_suggestion(suggestion.id, entry.state_before)
         self.open_suggestions.remove(suggestion.id)
         self.next_id -= 1
         self._timer.take_back(suggestion.overhead)
-        return entry.undo
+        return entry.state_before
 
     def tell(
         self,
@@ -262,7 +262,7 @@ class Ledger:
         """Record a report: ``Study.tell_report``."""
         now = self._clock()
         entry = self.find(suggestion)
-        value = reached(self._space, entry, fidelity)
+        value = reported_value(self._space, entry, fidelity)
         self._add_report(entry, value, loss, entry.cost(cost, now))
         rule = entry.suggestion.stop_rule
         return rule is not None and rule.stops(value, loss)

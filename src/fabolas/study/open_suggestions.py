@@ -34,9 +34,9 @@ class OpenSuggestion:
         waiting: Whether it waits to be handed out by the next ``ask``.
         kept_if_cancelled: Whether it waits again if it is cancelled, instead of being removed. That is so if it was
             enqueued, is older than the last opening of the study, or is followed by enqueued suggestions.
-        undo: The strategy's state before the suggestion; None if it cannot be cancelled.
-        started: When its evaluation started, by the study's clock; None if it has not.
-        started_at: The same in seconds since the epoch.
+        state_before: The strategy's state before the suggestion; None if it cannot be cancelled.
+        clock_at_start: What the study's clock showed when its evaluation started; None if it has not.
+        started_at: When its evaluation started, in seconds since the epoch.
         outcome: What a worker has reported; None if nothing.
         reports: What its training has reported on the way.
     """
@@ -44,8 +44,8 @@ class OpenSuggestion:
     suggestion: Suggestion
     waiting: bool = False
     kept_if_cancelled: bool = False
-    undo: dict[str, Array] | None = None
-    started: float | None = None
+    state_before: dict[str, Array] | None = None
+    clock_at_start: float | None = None
     started_at: float | None = None
     outcome: Trial | None = None
     reports: tuple[Report, ...] = ()
@@ -58,12 +58,12 @@ class OpenSuggestion:
         """
         if stated is not None:
             return as_cost(stated)
-        if self.started is None:
+        if self.clock_at_start is None:
             raise ValueError(
                 f"it is not known when suggestion {self.suggestion.id} was started; pass its cost in seconds: "
                 "tell(..., cost=12.5)"
             )
-        return max(now - self.started, MIN_COST_SECONDS)
+        return max(now - self.clock_at_start, MIN_COST_SECONDS)
 
 
 class OpenSuggestions:
@@ -93,15 +93,15 @@ class OpenSuggestions:
     @property
     def started(self) -> tuple[Suggestion, ...]:
         """Those whose evaluation has started."""
-        return tuple(entry.suggestion for entry in self._entries.values() if entry.started is not None)
+        return tuple(entry.suggestion for entry in self._entries.values() if entry.clock_at_start is not None)
 
     def running_for(self, now: float) -> dict[int, float]:
         """Id -> seconds since its evaluation started."""
         entries = self._entries.items()
         return {
-            suggestion_id: now - entry.started
+            suggestion_id: now - entry.clock_at_start
             for suggestion_id, entry in entries
-            if entry.started is not None
+            if entry.clock_at_start is not None
         }
 
     @property
@@ -221,7 +221,7 @@ def failed_trial(
 
 def abandoned_trial(entry: OpenSuggestion, reason: str, cost: float | None, now: float) -> Trial:
     """The trial of a suggestion that is no longer waited for; arguments as for ``Study.abandon``."""
-    known = entry.started is not None and cost != 0
+    known = entry.clock_at_start is not None and cost != 0
     seconds = entry.cost(cost, now) if known else 0.0
     return Trial(entry.suggestion, "abandoned", None, seconds, error=reason, reports=entry.reports)
 
@@ -260,7 +260,7 @@ def ended_trial(entry: OpenSuggestion, ended: Ended) -> Trial:
     )
 
 
-def reached(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float:
+def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float:
     """The value of the reported fidelity; arguments as for ``Study.tell_report``.
 
     Raises:

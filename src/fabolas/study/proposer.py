@@ -22,12 +22,12 @@ class _Draft:
     """A proposal that was not accepted or discarded yet.
 
     Attributes:
-        undo: The strategy's state before it.
+        state_before: The strategy's state before it.
         rng: The source of randomness that made it.
         point: (D,) What the strategy proposed; empty while it decides.
     """
 
-    undo: dict[str, Array]
+    state_before: dict[str, Array]
     rng: np.random.Generator
     point: Array = field(default_factory=lambda: np.empty(0))
 
@@ -69,8 +69,9 @@ class Proposer:
         self, pending: tuple[Suggestion, ...], remaining: float | None = None, at_target: bool = False
     ) -> Proposal:
         self.discard()
-        undo, rng = self._strategy.state(), np.random.default_rng([self._ledger.seed, self._ledger.next_id])
-        self._draft = _Draft(undo, rng)
+        state_before = self._strategy.state()
+        rng = np.random.default_rng([self._ledger.seed, self._ledger.next_id])
+        self._draft = _Draft(state_before, rng)
         try:
             with self._timer.timed():
                 proposal = self._strategy.suggest(
@@ -79,7 +80,7 @@ class Proposer:
         except BaseException:
             self.discard()  # an interrupted proposal must not leave a half-changed strategy
             raise
-        self._draft = _Draft(undo, rng, proposal.point)
+        self._draft = _Draft(state_before, rng, proposal.point)
         return proposal
 
     def accept(self, proposal: Proposal, *, queued: bool) -> Suggestion:
@@ -111,12 +112,12 @@ class Proposer:
             proposal = replace(proposal, predicted_cost=None)
         if not np.array_equal(point, draft.point):  # another configuration: nothing to continue
             proposal = replace(proposal, point=point, continues=None, stop_rule=None)
-        return self._record(proposal, draft.undo, queued=queued)
+        return self._record(proposal, draft.state_before, queued=queued)
 
     def discard(self) -> None:
         """Forget what was proposed and not accepted; its overhead still counts."""
         if self._draft is not None:
-            self._strategy.restore(self._draft.undo)
+            self._strategy.restore(self._draft.state_before)
             self._draft = None
 
     def suggest(
@@ -141,7 +142,7 @@ class Proposer:
         """Have a configuration wait for the next ``ask``: ``Study.enqueue``."""
         self._ledger.check_open()
         self.discard()
-        point, undo = self._space.encode(config, fidelity), self._strategy.state()
+        point, state_before = self._space.encode(config, fidelity), self._strategy.state()
         proposal = Proposal(point, ENQUEUED, effort=0.0)
         if fidelity is None and self._space.n_fidelities:
             chosen = self._propose(self._ledger.open_suggestions.all)
@@ -149,20 +150,25 @@ class Proposer:
             d = self._space.dim
             point = np.concatenate([point[:d], chosen.point[d:]])
             proposal = Proposal(point, chosen.origin, chosen.effort)
-        self._record(proposal, undo, waiting=True)
+        self._record(proposal, state_before, waiting=True)
 
     def cancel(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion before it is started: ``Study.cancel``."""
         entry = self._ledger.find(suggestion)
         self.discard()
-        undo = self._ledger.cancel(entry)
-        if undo is not None:
-            self._strategy.restore(undo)
+        state_before = self._ledger.cancel(entry)
+        if state_before is not None:
+            self._strategy.restore(state_before)
 
     def _record(
-        self, proposal: Proposal, undo: dict[str, Array], *, queued: bool = False, waiting: bool = False
+        self,
+        proposal: Proposal,
+        state_before: dict[str, Array],
+        *,
+        queued: bool = False,
+        waiting: bool = False,
     ) -> Suggestion:
-        """Record a suggestion; if that fails, the strategy is reset to the state ``undo``."""
+        """Record a suggestion; if that fails, the strategy is reset to the state ``state_before``."""
         try:
             with self._timer.timed():
                 config, fidelity = self._space.decode(proposal.point)
@@ -181,9 +187,9 @@ class Proposer:
             if waiting:
                 self._ledger.enqueue(suggestion, self._strategy.state())
             else:
-                self._ledger.hand_out(suggestion, self._strategy.state(), undo, queued=queued)
+                self._ledger.hand_out(suggestion, self._strategy.state(), state_before, queued=queued)
         except BaseException:
-            self._strategy.restore(undo)
+            self._strategy.restore(state_before)
             raise
         return replace(suggestion)
 
