@@ -79,7 +79,7 @@ MUTATIONS = (
     Mutation(
         "the overhead of pending suggestions does not count",
         "strategies/effort.py",
-        "counted = pending if _workers_limit(n_workers, overhead_share) else ()",
+        "counted = pending if _limited_by_workers(n_workers, overhead_share) else ()",
         "counted: tuple[Suggestion, ...] = ()",
         "strategies/test_effort.py",
     ),
@@ -93,7 +93,7 @@ MUTATIONS = (
     Mutation(
         "with many workers a batch is no longer than with one",
         "strategies/effort.py",
-        "if not self.workers_limit:\n            return BATCH_SIZE",
+        "if not self.limited_by_workers:\n            return BATCH_SIZE",
         "if True:\n            return BATCH_SIZE",
         "strategies/test_effort.py",
     ),

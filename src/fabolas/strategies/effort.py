@@ -93,7 +93,7 @@ def reference_seconds(level: Array | float, n: Array | float) -> Array:
 
 
 def overspent(overheads: Array, allowances: Array) -> float:
-    """Seconds of overhead beyond the allowances (m,) that later suggestions have not saved again.
+    """Seconds of overhead beyond the allowances (m,) that later suggestions have not made up for.
 
     An allowance that was not used is not kept for later. So this is the largest of the sums of
     (overhead - allowance) over the last 0, 1, ..., m suggestions.
@@ -113,8 +113,8 @@ def affordable_level(
 ) -> float | None:
     """The effort level that keeps overhead to its share of the time, from the recorded trials alone.
 
-    Overhead above the share is saved again by later suggestions. Overhead below the share is not kept for later: one
-    long trial does not allow slow decisions before a hundred short ones.
+    Later suggestions make up for overhead above the share. Overhead below the share is not kept for later: one long
+    trial does not allow slow decisions before a hundred short ones.
 
     Args:
         overheads: (m,) recorded overhead of past suggestions, in seconds.
@@ -157,7 +157,7 @@ class WorkerCount:
     since: int = 0
 
     def updated(self, history: History, pending: tuple[Suggestion, ...]) -> WorkerCount:
-        """The number when another suggestion is asked for: it rises at once, and is halved once a trial."""
+        """The number when another suggestion is asked for: it rises at once, and is halved at most once per trial."""
         at_once, suggested = len(pending) + 1, len(history) + len(pending)
         if at_once >= self.n:
             return WorkerCount(at_once, suggested)
@@ -199,7 +199,7 @@ class Pace:
         """
         recent = history.costs[history.complete][-n_workers:]
         typical = float(np.mean(recent)) if len(recent) else 0.0
-        counted = pending if _workers_limit(n_workers, overhead_share) else ()
+        counted = pending if _limited_by_workers(n_workers, overhead_share) else ()
         suggestions = [*(trial.suggestion for trial in history.trials), *counted]
         return cls(
             np.append(history.overheads, [s.overhead for s in counted]),
@@ -212,9 +212,9 @@ class Pace:
         )
 
     @property
-    def workers_limit(self) -> bool:
+    def limited_by_workers(self) -> bool:
         """Whether there are so many workers that their limit is stricter than the user's."""
-        return _workers_limit(self.n_workers, self.overhead_share)
+        return _limited_by_workers(self.n_workers, self.overhead_share)
 
     @property
     def share(self) -> float:
@@ -227,7 +227,7 @@ class Pace:
         The limit of the workers follows from how often their trials end, so from what these cost. The next one may be
         predicted to cost more, which gives the others no time.
         """
-        if self.workers_limit:
+        if self.limited_by_workers:
             next_cost = min(next_cost, self.typical_cost)
         return affordable_level(
             self.overheads, self.levels, self.costs, next_cost, len(self.costs), self.share, self.decided
@@ -236,7 +236,8 @@ class Pace:
     def is_near_end(self, next_cost: float, remaining: float) -> bool:
         """Whether few evaluations of this cost are left in the budget.
 
-        The limit of the workers is as strict for all of them as the user's is for `overhead_share / share` of them.
+        With many workers the evaluations of all of them count, divided by the number of workers at which both limits
+        are equal (`MAX_BUSY_SHARE / overhead_share`).
         """
         return remaining * (self.overhead_share / self.share) <= N_LAST_EVALUATIONS * next_cost
 
@@ -249,7 +250,7 @@ class Pace:
     @property
     def batch_size(self) -> int:
         """How many points a quick decision keeps: if workers limit overhead, those that compensate it."""
-        if not self.workers_limit:
+        if not self.limited_by_workers:
             return BATCH_SIZE
         ratio = self.share / (1.0 - self.share)
         seconds = overspent(self.overheads, ratio * self.costs) + self.seconds_to_decide
@@ -257,6 +258,6 @@ class Pace:
         return int(max(BATCH_SIZE, min(wanted, self.n_workers // WORKERS_PER_BATCH_POINT)))
 
 
-def _workers_limit(n_workers: int, overhead_share: float) -> bool:
+def _limited_by_workers(n_workers: int, overhead_share: float) -> bool:
     """Whether there are so many workers that their limit is stricter than the user's."""
     return MAX_BUSY_SHARE / n_workers < overhead_share

@@ -22,6 +22,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.model_spec import ModelSpec
+from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
@@ -58,7 +59,7 @@ Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Cand
 def target_or_information(
     context: AcquisitionContext, pool: Array, target_is_due: bool, rng: np.random.Generator
 ) -> Candidate:
-    """An evaluation at the target if one is due and fits; else the most informative one per second (eq. 7).
+    """An evaluation at the target if one is due and fits; else the one with most information per second (eq. 7).
 
     If no evaluation gives information any more, it is the one with the largest expected improvement at the target.
     """
@@ -140,25 +141,26 @@ class ModelBasedSearch:
         if point is not None:
             return Proposal(point, "design")
         # Not in the paper: if a decision takes too long for evaluations this cheap, take a point of the last batch.
-        continuations = self.models.continuations(history, pending)
-        self._batch = self._batch.without(evaluated_keys(history, pending))
+        if len(self._batch):
+            self._batch = self._batch.without(evaluated_keys(history, pending))
         if len(self._batch) and not at_target and self._decision_takes_too_long(history, pending, remaining):
             point, cost = self._batch.points[0], self._batch.costs[0]
             self._batch = self._batch.without_first()
-            continues = None if continuations is None else continuations.continues(point)
+            continues = self.models.continues(point, history, pending)
             seconds = self.models.predicted_seconds(cost)
             return Proposal(point, "batch", predicted_cost=seconds, continues=continues)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context, candidate = self._decide(history, pending, remaining, at_target, rng)
         self._batch = candidate.batch
         # Line 5 evaluates the point: the engine does that.
-        point, continues, rule = candidate.point, None, None
-        if continuations is not None:
-            continues = continuations.continues(point)
-            if self.stop_early:
-                rule = early_stop_rule(context, self.space, continuations, point, rng)
-        seconds = self.models.predicted_seconds(candidate.cost)
-        return Proposal(point, candidate.origin, context.effort.level, seconds, continues, rule)
+        return Proposal(
+            candidate.point,
+            candidate.origin,
+            context.effort.level,
+            self.models.predicted_seconds(candidate.cost),
+            self.models.continues(candidate.point, history, pending),
+            self._stop_rule(context, candidate.point, history, pending, rng),
+        )
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         """Line 6: the evaluated configuration with the lowest expected loss at the target; None before there is one."""
@@ -172,11 +174,10 @@ class ModelBasedSearch:
         at_target: bool,
         rng: np.random.Generator,
     ) -> tuple[AcquisitionContext, Candidate]:
-        """Decide with the right effort, or with the fixed one.
+        """Fit and maximise, with the fixed effort or with one in proportion to the cost of the evaluation.
 
-        The right effort depends on the cost of the evaluation, which is known only after the decision. So a first
-        decision takes the least effort. A second one replaces it if the predicted cost allows more than a quick
-        decision, or if MCMC must sample new hyperparameters (`refit`).
+        That cost is known only after the decision. So a first decision takes the least effort. A second one replaces it
+        if the predicted cost allows more than a quick decision, or if MCMC must sample new hyperparameters (`refit`).
         """
         fitter, n = self.models.fitter, len(history)
         fit_and_maximize = partial(self._fit_and_maximize, history, pending, remaining, at_target, rng)
@@ -186,7 +187,7 @@ class ModelBasedSearch:
         pace = self._pace(history, pending)
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
-        refit = not fitter.is_fitted or (pace.workers_limit and fitter.refit_is_overdue(history))
+        refit = not fitter.is_fitted or (pace.limited_by_workers and fitter.refit_is_overdue(history))
         context, candidate = fit_and_maximize(least, refit)
 
         level = pace.affordable_level(candidate.cost)
@@ -214,6 +215,20 @@ class ModelBasedSearch:
             self.space, self.target_share, context, history, pending
         )
         return context, self._maximize(context, pool, is_due, rng)
+
+    def _stop_rule(
+        self,
+        context: AcquisitionContext,
+        point: Array,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        rng: np.random.Generator,
+    ) -> EarlyStopRule | None:
+        """When the training at the point (D,) should stop early; None for never."""
+        continuations = self.models.continuations(history, pending) if self.stop_early else None
+        if continuations is None:
+            return None
+        return early_stop_rule(context, self.space, continuations, point, rng)
 
     def _decision_takes_too_long(
         self, history: History, pending: tuple[Suggestion, ...], remaining: float | None

@@ -132,6 +132,11 @@ class Models:
         """The trainings that an evaluation may continue; None if the GPs read no curves."""
         return Continuations.of(self.space, history, pending) if self._has_curves else None
 
+    def continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
+        """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
+        continuations = self.continuations(history, pending)
+        return None if continuations is None else continuations.continues(point)
+
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
         if not history.complete.any():
