@@ -14,7 +14,7 @@ from fabolas.execution.base import MIN_COST_SECONDS, Job, Reported
 from fabolas.plain_values import as_loss, to_float
 
 PARAMETER = "trial"  # an objective with a parameter of this name gets a TrialContext
-Publish = Callable[[Reported], None]
+Publish = Callable[[Reported], None]  # passes a report on at once, to the engine's process
 
 
 class Reporter:

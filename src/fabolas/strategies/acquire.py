@@ -3,6 +3,8 @@
 pool = configuration_pool(context, rng)                  configurations that may be the best
 candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
 candidate = maximize_improvement(context, pool, rng)     the largest expected improvement at the target, eq. 2
+
+`maximize_target_improvement` is the last one where a target evaluation is due.
 """
 
 from __future__ import annotations
@@ -62,11 +64,11 @@ class AcquisitionConfig:
                 f"cost_offset: expected a share of the time spent so far, from 0 to 1, got {self.cost_offset}"
             )
 
-    def divisor(self, costs: Array, overhead: float) -> Array:
-        """The denominator of eq. 7, (m,): predicted costs (m,) plus overhead, which includes the cost offset; or 1."""
+    def divisor(self, costs: Array, added_seconds: float) -> Array:
+        """The denominator of eq. 7, (m,): predicted costs (m,) plus overhead and cost offset; 1 for eq. 3."""
         if not self.divide_by_cost:
             return np.ones_like(costs)
-        return costs + overhead
+        return costs + added_seconds
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class AcquisitionContext:
         surrogate: loss and cost, given the history and the pending evaluations.
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured: (r, d) the configurations complete or pending at the target, each once, in the same order.
-        added_seconds: seconds added to every predicted cost.
+        added_seconds: seconds added to every predicted cost: overhead and cost offset.
         max_cost: seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: the sizes of this decision.
         config: what an evaluation is worth, and how that is maximised.
@@ -261,10 +263,10 @@ def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
 
 
 def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
-    """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of the configuration.
+    """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of `context.config`.
 
-    Many candidates are screened. The best of them are then estimated accurately and refined. A quick decision takes
-    the best screened one, and a greedy batch given it.
+    Many candidates are screened: estimated quickly. The best of them are then estimated accurately and refined. A quick
+    decision takes the best screened one instead, and chooses a batch after it, greedily.
 
     Args:
         context: what is known.
@@ -272,12 +274,12 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         rng: draws representers, candidates, and samples if the criterion needs them.
     """
     domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
-    chosen = config.representers(
+    representers = config.representers(
         surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
     )
     prepared = config.criterion.prepare(
         surrogate.loss,
-        chosen,
+        representers,
         domain.at_target(context.ranked[:N_BEST]),
         n_fidelities=domain.f,
         n_samples=effort.n_samples,
@@ -285,7 +287,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         represent=context.represent,
         rng=rng,
     )
-    candidates = draw_candidates(domain, pool, chosen, effort.n_screened, rng)
+    candidates = draw_candidates(domain, pool, representers, effort.n_screened, rng)
     if context.further_candidates is not None:
         candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
     context = context.allowing_some(candidates)
@@ -295,13 +297,13 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     value = np.where(allowed, average / divisor, -np.inf)
     if effort.is_quick:
         first = int(np.argmax(value))
-        taken = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
+        points = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
     else:
         start = candidates[np.argsort(-value, kind="stable")[: effort.n_monte_carlo]]
-        taken = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
-    costs = surrogate.predict_cost(taken)
-    most = float(average[allowed].max(initial=0.0))
-    return Candidate(taken[0], float(costs[0]), "information", most, Batch(taken[1:], costs[1:]))
+        points = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
+    costs = surrogate.predict_cost(points)
+    max_worth = float(average[allowed].max(initial=0.0))
+    return Candidate(points[0], float(costs[0]), "information", max_worth, Batch(points[1:], costs[1:]))
 
 
 def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
@@ -322,7 +324,7 @@ def maximize_improvement(
         context: what is known.
         pool: (m, d) configurations to start from.
         rng: draws candidates.
-        must_fit: if no cost limit fits, whether to return None; otherwise the cheapest configuration is then allowed.
+        must_fit: whether to return None if no cost limit fits; if False, the cheapest configuration is always allowed.
     """
     domain = context.domain
     if not must_fit:
