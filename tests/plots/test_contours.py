@@ -1,5 +1,8 @@
 """The labels of lines of equal loss."""
 
+import numpy as np
+import pytest
+
 from fabolas import Space
 from fabolas.plots import FIGURES
 from fabolas.plots.drawing import Contours, Label
@@ -14,9 +17,30 @@ def test_two_lines_of_large_and_similar_losses_have_different_labels() -> None:
     labels = [layer.text for layer in panel.layers if isinstance(layer, Label)]
     assert len(set(labels)) == len(labels) >= 3
     (lines,) = (layer for layer in panel.layers if isinstance(layer, Contours) and not layer.filled)
-    step = lines.levels[2]
+    assert lines.values is not None
+    order = np.argsort(lines.values, axis=None)
     for label in labels:
         mantissa, _, exponent = label.partition("×10")
         assert exponent == "⁷"
-        value = float(mantissa) * 1e7
-        assert abs((value - lines.levels[0]) / step - round((value - lines.levels[0]) / step)) < 0.15
+        place = np.interp(float(mantissa) * 1e7, lines.values.ravel()[order], lines.z.ravel()[order])
+        assert abs(place - round(place)) < 0.15
+
+
+@pytest.mark.parametrize("spread", [0.3, 3.0, 30.0, 3e4])
+def test_lines_of_very_different_losses_are_at_round_values(spread: float) -> None:
+    def loss(config: dict[str, float], fidelity: dict[str, float]) -> float:
+        return 0.0237 * (1.0 + spread * bowl(config, fidelity))
+
+    record = FIGURES["contours"].compute(view_of(Space(SVM), 25, loss))
+    (panel,) = drawing_of(record).panels
+    (lines,) = (layer for layer in panel.layers if isinstance(layer, Contours) and not layer.filled)
+    labels = [layer.text for layer in panel.layers if isinstance(layer, Label)]
+    assert lines.values is record.pairs[0].loss
+    if spread >= 3.0:
+        assert all(len(text.replace(",", "").strip("0.")) <= 2 for text in labels)
+    for label in labels:
+        level = float(label.replace(",", ""))
+        order = np.argsort(lines.values, axis=None)
+        place = np.interp(level, lines.values.ravel()[order], lines.z.ravel()[order])
+        assert abs(place - round(place)) < 0.1
+        assert (lines.z.ravel()[lines.values.ravel() < 0.99 * level] < round(place)).all()

@@ -229,7 +229,7 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
 def _(layer: Label, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     if not layer.text:  # it is for a phone only
         return
-    behind = {"facecolor": colour("paper", theme), "alpha": 0.7, "edgecolor": "none", "pad": 0.5}
+    behind = {"facecolor": colour("paper", theme), "alpha": 1.0, "edgecolor": "none", "pad": 0.5}
     axes.annotate(
         safe_matplotlib(layer.text),
         (layer.x, layer.y),
