@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
+import fabolas
+from fabolas import Space
+from fabolas.plots import FIGURES, CannotDraw
 from fabolas.plots.drawing import Band, Drawing, Line
 from fabolas.plots.figures import drawing_of
 from fabolas.plots.history import HistoryRecord
+from tests.helpers.views import view_of
+from tests.plots.cases import SIZE, SVM, bowl
 
 
 def drawn(times: list[float], end: float, *, log_time: bool = False) -> Drawing:
@@ -42,3 +47,43 @@ def test_an_answer_before_the_end_holds_until_the_end():
     panel = drawn([1.0, 50.0], 100.0).panels[0]
     (band,) = [layer for layer in panel.layers if isinstance(layer, Band)]
     assert band.x[-1] == 100.0
+
+
+def test_the_band_is_pale_where_the_answer_was_not_measured():
+    texts = tuple(("Answer",) for _ in range(4))
+    loss = np.array([0.5, 0.4, 0.35, 0.3])
+    answers = {"loss": loss, "low": loss - 0.1, "high": loss + 0.1, "texts": texts}
+    measured = {"measured_time": np.array([2.0]), "measured": loss[1:2], "measured_texts": texts[:1]}
+    words = {"unit": "seconds", "what": "loss", "where": "", "note": "", "log_time": False}
+    record = HistoryRecord(
+        time=np.arange(4.0),
+        verified=np.array([False, True, True, False]),
+        end=10.0,
+        **answers,
+        **measured,
+        **words,
+    )
+    bands = [layer for layer in drawing_of(record).panels[0].layers if isinstance(layer, Band)]
+    assert [(band.x[0], band.x[-1]) for band in bands] == [(0.0, 1.0), (1.0, 3.0), (3.0, 10.0)]
+    assert bands[0].alpha == bands[2].alpha < bands[1].alpha
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_without_a_model_the_line_is_the_best_measurement_so_far(direction):
+    sign = 1.0 if direction == "minimize" else -1.0
+    loss = {"minimize": bowl, "maximize": lambda config, fidelity: -bowl(config, fidelity)}[direction]
+    study = view_of(Space(SVM, SIZE), 40, loss, strategy="random", direction=direction, seed=5)
+    record = FIGURES["history"].compute(study)
+    there = study.space.is_at_target(study.history.points)
+    losses = np.where(there, sign * study.history.losses, np.inf)
+    for time, value in zip(record.time, record.loss, strict=True):
+        until = [trial.elapsed <= time for trial in study.trials]
+        assert sign * value == losses[until].min()
+    assert len(set(record.loss)) == len(set(np.minimum.accumulate(losses)) - {np.inf}) > 3
+
+
+def test_a_study_of_trials_from_elsewhere_has_no_history():
+    with fabolas.Study(SVM, SIZE, seed=0) as study:
+        study.add({"C": 1.0, "gamma": 0.1}, None, 0.3, 60.0)
+        with pytest.raises(CannotDraw, match="measured elsewhere"):
+            FIGURES["history"].compute(study)

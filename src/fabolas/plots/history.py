@@ -16,7 +16,8 @@ from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
-from fabolas.trials import Incumbent
+from fabolas.strategies import SurrogateStrategy
+from fabolas.trials import History, Incumbent
 
 MAX_ANSWERS = 150
 _BOLD_CHARACTER = 10  # pixels, in the label of the last answer
@@ -54,7 +55,7 @@ class HistoryRecord:
     loss: Array
     low: Array
     high: Array
-    verified: Array
+    verified: BoolArray
     texts: tuple[Lines, ...]
     measured_time: Array
     measured: Array
@@ -78,6 +79,10 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
     history, answers = study.history, _answers(study)
     if not len(history):
         raise CannotDraw("There is no trial yet.")
+    if not history.elapsed > 0:
+        raise CannotDraw(
+            "No time is recorded: the trials were measured elsewhere, or their costs are not known."
+        )
     at_target = history.complete & study.space.is_at_target(history.points)
     what = "loss" if study.direction == "minimize" else "value"
     if not answers and not at_target.any():
@@ -130,7 +135,8 @@ def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
 
     The answer now is the last one also if only its loss was predicted anew: the other figures state that loss.
     """
-    answers = predicted_answers(study.trajectory)
+    measured = _measured_answers(study)
+    answers = predicted_answers(study.trajectory) if measured is None else measured
     now = incumbent_of(study)
     if now is not None and not now.preliminary and (not answers or _stated(answers[-1][1]) != _stated(now)):
         answers = predicted_answers([*answers, (study.history.elapsed, now)])
@@ -140,6 +146,27 @@ def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     pairs = enumerate(pairwise(answers), start=1)
     changed = [i for i, (a, b) in pairs if a[1].trial_ids[0] != b[1].trial_ids[0]]
     return [answers[i] for i in sorted({*even.tolist(), *changed[-MAX_ANSWERS // 2 :]})]
+
+
+def _measured_answers(study: ReadableStudy) -> list[tuple[float, Incumbent]] | None:
+    """All answers of a strategy without a model: the best measurement at the target, each time that it improved.
+
+    The trajectory has only those that the run computed. None if the strategy has a model, or is not known here.
+    """
+    try:
+        strategy = study.strategy
+    except ValueError:  # a file of a strategy that is not one of fabolas
+        return None
+    if isinstance(strategy, SurrogateStrategy):
+        return None
+    history = study.history
+    if not len(history):
+        return []
+    at_target = history.complete & study.space.is_at_target(history.points)
+    best = np.minimum.accumulate(np.where(at_target, study.sign * history.losses, np.inf))
+    improved = np.flatnonzero(best < np.concatenate([[np.inf], best[:-1]]))[-MAX_ANSWERS:]
+    answers = ((i, strategy.incumbent(History(history.trials[: i + 1]))) for i in improved.tolist())
+    return [(history.trials[i].elapsed, answer) for i, answer in answers if answer is not None]
 
 
 def _stated(answer: Incumbent) -> tuple[tuple[int, ...], float]:
@@ -196,12 +223,10 @@ def drawing(record: HistoryRecord) -> Drawing:
     if len(record.time):
         x = np.append(record.time, _stop(record))  # the last answer holds until then
         low, high, loss = (np.append(each, each[-1]) for each in (record.low, record.high, record.loss))
-        floor, ceiling = y.range or (0.0, 1.0)
-        layers.append(
-            Band(x, np.clip(low, floor, ceiling), np.clip(high, floor, ceiling), "answer", 0.16, step=True)
-        )
-        texts = (*record.texts, record.texts[-1])
         measured = np.append(record.verified, record.verified[-1])
+        low, high = (np.clip(each, *(y.range or (0.0, 1.0))) for each in (low, high))
+        layers += _bands(x, low, high, measured)
+        texts = (*record.texts, record.texts[-1])
         layers += [
             Line(*_where(x, loss, ~measured), "answer", 1.8, "dot", hover=_repeated(texts), step=False),
             Line(*_where(x, loss, measured), "answer", 2.6, hover=_repeated(texts), step=False),
@@ -217,6 +242,16 @@ def drawing(record: HistoryRecord) -> Drawing:
         layers.append(Label(float(last[0]), float(best), text, "answer", **style))
         right = max(right, 24 + _BOLD_CHARACTER * len(text))
     return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=record.note)
+
+
+def _bands(x: Array, low: Array, high: Array, measured: BoolArray) -> list[Band]:
+    """The band of a line of steps (a,) in parts: pale from an answer on that was not measured at the target."""
+    ends = [*(np.flatnonzero(measured[1:] != measured[:-1]) + 1).tolist(), len(measured) - 1]
+    parts = [slice(start, end + 1) for start, end in pairwise([0, *ends])]
+    return [
+        Band(x[part], low[part], high[part], "answer", 0.16 if measured[part.start] else 0.06, step=True)
+        for part in parts
+    ]
 
 
 def _where(x: Array, y: Array, chosen: BoolArray) -> tuple[Array, Array]:
