@@ -65,7 +65,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
     except CannotDraw as reason:
         why_none = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.costs, xs, what)
-    others = others_note(study, axis.name, cloud, "The curve has" if curves else "")
+    others = others_note(study, axis.name, cloud, "The curve is drawn for" if curves else "")
     return CostRecord(axis, cloud, curves, " ".join(filter(None, [why_none, others, thinned])))
 
 

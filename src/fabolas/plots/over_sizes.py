@@ -136,7 +136,7 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
         study: The study.
         name: The fidelity of the horizontal axis.
         cloud: The trials.
-        curves: The beginning of a sentence about curves, such as "The curve has"; nothing without them.
+        curves: The beginning of a sentence about curves, such as "The curve is drawn for"; nothing without them.
     """
     others = " and ".join(shortened(other) for other in study.space.fidelities if other != name)
     if not others:
@@ -146,6 +146,13 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
         "" if cloud.others_at_target.all() else f"Hollow points are trials with {others} below the target."
     )
     return " ".join(filter(None, [assumed, below]))
+
+
+def outside_note(cloud: Cloud, axis: Axis) -> str:
+    """What is said of trials beyond the vertical axis; nothing if there are none."""
+    low, high = _within(axis.range or (-np.inf, np.inf), log=axis.log)
+    outside = (cloud.curve < 0) & ((cloud.values < low) | (cloud.values > high))
+    return "Triangles at the edge are trials outside the picture." if outside.any() else ""
 
 
 def paths_of(study: ReadableStudy, name: str, xs: Array) -> Paths:
