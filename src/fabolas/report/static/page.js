@@ -132,6 +132,7 @@
         link.setAttribute("aria-current", "true");
       } else link.removeAttribute("aria-current");
     }
+    if (!current) links.values().next().value?.parentElement.scrollTo({ left: 0 }); // back at the top of the page
   }
   addEventListener("scroll", () => requestAnimationFrame(markCurrent), { passive: true });
 

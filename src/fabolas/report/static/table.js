@@ -19,7 +19,8 @@ const fabolasTable = (() => {
     return element;
   }
 
-  // A time in two units, as plots/durations.py writes it: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h.
+  // A time in two units, as plots/durations.py writes it: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h. Here
+  // all three digits are kept, because times are compared digit by digit: 5.60 s.
   function duration(value) {
     if (value >= 59.95) {
       const kinds = [[172800, 3600, 24, "d", "h"], [3599.5, 60, 60, "h", "min"], [0, 1, 60, "min", "s"]];
@@ -29,7 +30,7 @@ const fabolasTable = (() => {
       return rest ? `${whole} ${unit} ${String(rest).padStart(2, "0")} ${small}` : `${whole} ${unit}`;
     }
     const [unit, name] = [[1, "s"], [0.001, "ms"], [0.000001, "µs"]].find(([unit]) => value >= 0.9995 * unit) ?? [1, "s"];
-    return `${Number((value / unit).toPrecision(3))} ${name}`;
+    return `${value > 0 ? (value / unit).toPrecision(3) : value} ${name}`;
   }
 
   const SUPERSCRIPT = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸⁹"].map((c, i) => [i, c])) };
