@@ -6,7 +6,7 @@ import pytest
 import fabolas
 from fabolas import Space
 from fabolas.plots import FIGURES, CannotDraw
-from fabolas.plots.drawing import Band, Drawing, Line
+from fabolas.plots.drawing import Band, Drawing, Line, Points
 from fabolas.plots.figures import drawing_of
 from fabolas.plots.history import HistoryRecord
 from tests.helpers.views import view_of
@@ -80,6 +80,34 @@ def test_without_a_model_the_line_is_the_best_measurement_so_far(direction):
         until = [trial.elapsed <= time for trial in study.trials]
         assert sign * value == losses[until].min()
     assert len(set(record.loss)) == len(set(np.minimum.accumulate(losses)) - {np.inf}) > 3
+
+
+@pytest.mark.parametrize("worst", [0.9, 30.0])
+def test_a_very_bad_measurement_does_not_squeeze_the_answers(worst):
+    texts = tuple(("Answer",) for _ in range(4))
+    loss = np.array([0.05, 0.04, 0.035, 0.03])
+    answers = {"loss": loss, "low": 0.9 * loss, "high": 1.1 * loss, "texts": texts}
+    measured = {"measured_time": np.arange(4.0), "measured": np.array([0.04, 0.035, worst, 0.031])}
+    words = {"unit": "seconds", "what": "loss", "where": "", "note": "", "log_time": False}
+    record = HistoryRecord(
+        time=np.arange(4.0),
+        verified=np.ones(4, bool),
+        end=4.0,
+        measured_texts=texts,
+        **answers,
+        **measured,
+        **words,
+    )
+    shown = drawing_of(record)
+    low, high = shown.panels[0].y.range
+    assert low < 0.027
+    assert 0.04 < high < 0.2
+    (outside,) = (
+        layer for layer in shown.panels[0].layers if isinstance(layer, Points) and layer.symbol == "up"
+    )
+    assert list(outside.x) == [2.0]
+    assert low < outside.y[0] < high
+    assert shown.note == "Triangles at the edge are trials outside the picture."
 
 
 def test_a_study_of_trials_from_elsewhere_has_no_history():

@@ -124,7 +124,7 @@ def slices(kind: Kind) -> str:
 @_of_study
 def contours(kind: Kind) -> str:
     """Of pairs of hyperparameters."""
-    points = "each point is a trial" + (f" (dark:{kind.there})" if kind.fidelities else "")
+    points = "each point is a trial" + (f" (strong:{kind.there})" if kind.fidelities else "")
     return (
         f"Lines connect configurations with equal predicted {kind.what}{kind.there}; the orange shade shows where the "
         f"optimum probably is, the star is the answer, and {points}."

@@ -10,11 +10,12 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
+from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
+from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.strategies import SurrogateStrategy
 from fabolas.trials import History, Incumbent
@@ -232,8 +233,7 @@ def drawing(record: HistoryRecord) -> Drawing:
             Line(*_where(x, loss, measured), "answer", 2.6, hover=_repeated(texts), step=False),
         ]
     size, alpha = (8, 1.0) if len(record.measured) <= _MANY_MEASUREMENTS else (6, 0.45)
-    place = (record.measured_time, record.measured)
-    layers.append(Points(*place, "second", "diamond", size, alpha, hover=record.measured_texts))
+    layers += _measurements(record, y, size, alpha)
     if len(record.time):
         best, last = record.loss[-1], x[-1:]
         layers.append(Points(last, record.loss[-1:], "answer", size=10, hover=record.texts[-1:]))
@@ -241,7 +241,26 @@ def drawing(record: HistoryRecord) -> Drawing:
         style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
         layers.append(Label(float(last[0]), float(best), text, "answer", **style))
         right = max(right, 24 + _BOLD_CHARACTER * len(text))
-    return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=record.note)
+    outside = any(isinstance(layer, Points) and layer.symbol in ("up", "down") for layer in layers)
+    note = f"{record.note} {OUTSIDE_NOTE}".lstrip() if outside else record.note
+    return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=note)
+
+
+def _measurements(record: HistoryRecord, y: Axis, size: float, alpha: float) -> list[Points]:
+    """Diamonds, and triangles at the edge for measurements beyond it."""
+    low, high = within(y.range or (-np.inf, np.inf), log=y.log)
+    kinds: tuple[tuple[BoolArray, Symbol], ...] = (
+        ((record.measured >= low) & (record.measured <= high), "diamond"),
+        (record.measured > high, "up"),
+        (record.measured < low, "down"),
+    )
+    layers = []
+    for chosen, symbol in kinds:
+        hover = tuple(record.measured_texts[i] for i in np.flatnonzero(chosen))
+        place = (record.measured_time[chosen], np.clip(record.measured[chosen], low, high))
+        if len(hover):
+            layers.append(Points(*place, "second", symbol, size, alpha, hover=hover))
+    return layers
 
 
 def _bands(x: Array, low: Array, high: Array, measured: BoolArray) -> list[Band]:
@@ -273,12 +292,20 @@ def _worth_showing(record: HistoryRecord, *, log: bool) -> Array:
     if log:
         late = record.log_time | (record.time >= _EARLY * record.end)
         late[-_LEAST_ANSWERS:] = True
-        return np.concatenate([record.loss[late], last, record.measured])
-    measured = record.measured
-    if len(measured) > 8:
-        worst = np.quantile(measured, [0.05, 0.95])
-        measured = measured[(measured >= worst[0]) & (measured <= worst[1])]
-    return np.concatenate([record.loss[len(record.loss) // 5 :], last, measured, record.measured[-1:]])
+        answers = np.append(record.loss[late], last)
+    else:
+        answers = np.append(record.loss[len(record.loss) // 5 :], last)
+    return np.append(answers, record.measured[_near(record.measured, answers, record.what, log=log)])
+
+
+def _near(measured: Array, answers: Array, what: str, *, log: bool) -> BoolArray:
+    """Which measurements (m,) the axis holds: the better half, and those not much worse than the answers."""
+    if len(measured) < 2 or len(answers) < 2:
+        return np.ones(len(measured), dtype=np.bool_)
+    m, a = (np.log(each) if log else each for each in (measured, answers))
+    worse, a = (m, a) if what == "loss" else (-m, -a)
+    limit = max(a.max() + np.ptp(a), np.median(worse))
+    return np.asarray(worse <= limit)
 
 
 def _stop(record: HistoryRecord) -> float:

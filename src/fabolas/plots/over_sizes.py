@@ -15,6 +15,7 @@ from fabolas.plots.model import Interval, Model, incumbent_of
 from fabolas.plots.ticks import linear_axis, log_ticks, number
 
 COLOURS = ("answer", "second", "third", "fourth", "fifth")  # of the curves, the answer's first
+OUTSIDE_NOTE = "Triangles at the edge are trials outside the picture."
 _WEAKEST_RIVAL = 0.5  # place in the ranking of all configurations, from 0 for the best to 1
 _N_SIZES = 56  # of each curve
 _N_PATHS = 200  # trainings whose reports are shown, at most
@@ -150,9 +151,9 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
 
 def outside_note(cloud: Cloud, axis: Axis) -> str:
     """What is said of trials beyond the vertical axis; nothing if there are none."""
-    low, high = _within(axis.range or (-np.inf, np.inf), log=axis.log)
+    low, high = within(axis.range or (-np.inf, np.inf), log=axis.log)
     outside = (cloud.curve < 0) & ((cloud.values < low) | (cloud.values > high))
-    return "Triangles at the edge are trials outside the picture." if outside.any() else ""
+    return OUTSIDE_NOTE if outside.any() else ""
 
 
 def paths_of(study: ReadableStudy, name: str, xs: Array) -> Paths:
@@ -242,7 +243,7 @@ def draw_cloud(cloud: Cloud, limits: tuple[float, float], *, log: bool) -> list[
     Trials beyond the limits of the vertical axis are triangles at its ends.
     """
     layers: list[Layer] = []
-    low, high = _within(limits, log=log)
+    low, high = within(limits, log=log)
     inside = (low <= cloud.values) & (cloud.values <= high)
     kinds: tuple[tuple[bool, Symbol, float], ...] = ((False, "ring", 1.0), (True, "circle", 0.7))
     for full, symbol, alpha in kinds:
@@ -276,7 +277,7 @@ def draw_paths(paths: Paths, limits: tuple[float, float]) -> list[Layer]:
     return layers
 
 
-def _within(limits: tuple[float, float], *, log: bool) -> tuple[float, float]:
+def within(limits: tuple[float, float], *, log: bool) -> tuple[float, float]:
     """Limits a little inside of others, so that a mark at them is not cut."""
     low, high = np.log(limits) if log else limits
     ends = np.array([low + 0.015 * (high - low), high - 0.015 * (high - low)])

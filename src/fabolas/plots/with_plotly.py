@@ -245,7 +245,7 @@ def _add_legend_and_note(layout: dict[str, Any], drawing: Drawing, theme: Theme)
     if drawing.note:
         place = {"xref": "container", "yref": "container", "x": 0, "xanchor": "left", "yanchor": "top"}
         font = {"size": 12, "color": colour("muted", theme)}
-        layout["title"] = {**place, "font": font, "pad": {"l": 8}}  # its text depends on the width
+        layout["title"] = {**place, "font": font}  # its text depends on the width
 
 
 def _hover(hover: tuple[Lines, ...] | None) -> dict[str, Any]:
