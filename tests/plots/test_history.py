@@ -115,3 +115,12 @@ def test_a_study_of_trials_from_elsewhere_has_no_history():
         study.add({"C": 1.0, "gamma": 0.1}, None, 0.3, 60.0)
         with pytest.raises(CannotDraw, match="measured elsewhere"):
             FIGURES["history"].compute(study)
+
+
+def test_a_line_of_few_answers_says_that_it_may_be_behind():
+    study = view_of(Space(SVM, SIZE), 40, bowl)
+    assert len(study.trajectory) == 3
+    note = "The run computed its answer 3 times in 40 trials, so the line may be behind the measurements."
+    assert FIGURES["history"].compute(study).note == note
+    assert FIGURES["history"].compute(view_of(Space(SVM, SIZE), 10, bowl)).note == ""
+    assert FIGURES["history"].compute(view_of(Space(SVM, SIZE), 40, bowl, strategy="random")).note == ""

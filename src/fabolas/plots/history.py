@@ -25,6 +25,7 @@ _BOLD_CHARACTER = 10  # pixels, in the label of the last answer
 _EARLY = 0.02  # share of the time; a linear axis shows it as a thin strip
 _LAST = 0.02  # share of the time axis that the last answer takes at least
 _LEAST_ANSWERS = 3  # that the vertical axis holds
+_FEW_ANSWERS = 0.2  # of the trials; with fewer, the figure says that its line may be behind
 _MANY_MEASUREMENTS = 60  # with more, their marks are smaller
 
 Unit = Literal["seconds", "full trainings"]
@@ -111,7 +112,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         what=what,
         where=where(study),
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
-        note=thinned_note(len(shown), int(at_target.sum())),
+        note=" ".join(filter(None, [_lag_note(study), thinned_note(len(shown), int(at_target.sum()))])),
     )
 
 
@@ -131,13 +132,27 @@ def predicted_answers(trajectory: Sequence[tuple[float, Incumbent]]) -> list[tup
     return [(when, answer) for when, answer in last_by_time.items() if not answer.preliminary]
 
 
+def _lag_note(study: ReadableStudy) -> str:
+    """What is said if the run computed its answer only now and then, because trials were faster than that."""
+    n_answers, n = len({when for when, _ in study.trajectory}), len(study.history)
+    if not 0 < n_answers < _FEW_ANSWERS * n or _measured_answers(study) is not None:
+        return ""
+    times = "once" if n_answers == 1 else f"{n_answers:,} times"
+    return f"The run computed its answer {times} in {n:,} trials, so the line may be behind the measurements."
+
+
+def known_answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
+    """The answers of a study over time, without computing one from a model."""
+    measured = _measured_answers(study)
+    return predicted_answers(study.trajectory) if measured is None else measured
+
+
 def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
 
     The answer now is the last one also if only its loss was predicted anew: the other figures state that loss.
     """
-    measured = _measured_answers(study)
-    answers = predicted_answers(study.trajectory) if measured is None else measured
+    answers = known_answers(study)
     now = incumbent_of(study)
     if now is not None and not now.preliminary and (not answers or _stated(answers[-1][1]) != _stated(now)):
         answers = predicted_answers([*answers, (study.history.elapsed, now)])
