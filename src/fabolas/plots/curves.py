@@ -141,7 +141,7 @@ def drawing(record: CurvesRecord) -> Drawing:
         [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
         for curve in record.curves
     ]
-    layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
+    layers += draw_curves(record.curves, record.axis.name, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     losses = [number(float(f"{curve.interval.centre[-1]:.3g}")) for curve in record.curves]
     names = [curve.name for curve in record.curves]

@@ -10,7 +10,15 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Band, Label, Layer, Line, Lines, Points, Symbol
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import config_lines, short_name, shortened, shown_trials, thinned_note, trial_lines
+from fabolas.plots.labels import (
+    config_lines,
+    fidelity_text,
+    short_name,
+    shortened,
+    shown_trials,
+    thinned_note,
+    trial_lines,
+)
 from fabolas.plots.model import Interval, Model, incumbent_of
 from fabolas.plots.ticks import linear_axis, log_ticks, number
 
@@ -227,7 +235,7 @@ def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> 
 def draw_axis(axis: SizeAxis) -> Axis:
     """The horizontal axis; the target is its last tick."""
     if not axis.log:
-        return linear_axis(axis.name, axis.low, axis.target)
+        return linear_axis(short_name(axis.name), axis.low, axis.target)
     margin = (axis.target / axis.low) ** 0.02
     apart = (axis.target / axis.low) ** 0.09  # ticks closer than this would overlap
     inner = [v for v, _ in log_ticks(axis.low, axis.target) if apart * axis.low < v < axis.target / apart]
@@ -302,18 +310,19 @@ def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
 
 
 def draw_curves(
-    curves: Sequence[Curve], limits: tuple[float, float], texts: Sequence[Sequence[str]]
+    curves: Sequence[Curve], name: str, limits: tuple[float, float], texts: Sequence[Sequence[str]]
 ) -> list[Layer]:
     """Lines with their bands; all bands are behind all lines, so that no band changes the colour of a line.
 
     Args:
         curves: The curves, the answer's first, which is in front.
+        name: The fidelity of the horizontal axis.
         limits: The ends of the vertical axis, to which bands are cut.
         texts: (m,) Texts of the medians, for each curve.
     """
     order = list(enumerate(curves))[::-1]
     bands = [layer for i, curve in order for layer in _bands(curve, i, limits)]
-    return [*bands, *(_line(curve, i, texts[i]) for i, curve in order)]
+    return [*bands, *(_line(curve, i, name, texts[i]) for i, curve in order)]
 
 
 def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
@@ -326,10 +335,10 @@ def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
     return [*layers, Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1)]
 
 
-def _line(curve: Curve, i: int, medians: Sequence[str]) -> Line:
+def _line(curve: Curve, i: int, name: str, medians: Sequence[str]) -> Line:
     """The line of the medians; hovering shows prediction and configuration."""
     hover = tuple(
-        (f"Predicted, {curve.name}", text, f"at {number(size)}", *curve.texts)
+        (f"Predicted, {curve.name}", text, fidelity_text({name: size}), *curve.texts)
         for text, size in zip(medians, curve.sizes.tolist(), strict=True)
     )
     return Line(curve.sizes, curve.interval.centre, COLOURS[i], 3.0 if i == 0 else 1.7, hover=hover)
