@@ -195,5 +195,5 @@ def _coverage(record: CalibrationRecord) -> Panel:
     y = percent_axis("share inside", 1.06)
     which = "after" if n_by_model else "of"
     return Panel(
-        x, y, tuple(layers), "Coverage", f"of {n:,} trial{'' if n == 1 else 's'} {which} the initial design"
+        x, y, tuple(layers), "Coverage", f"{n:,} trial{'' if n == 1 else 's'} {which} the initial design"
     )
