@@ -5,6 +5,7 @@ import pytest
 
 from fabolas import Space
 from fabolas.plots import FIGURES
+from fabolas.plots.contours import _levels
 from fabolas.plots.drawing import Contours, Label
 from fabolas.plots.figures import drawing_of
 from tests.helpers.views import view_of
@@ -35,6 +36,7 @@ def test_lines_of_very_different_losses_are_at_round_values(spread: float) -> No
     (panel,) = drawing_of(record).panels
     (lines,) = (layer for layer in panel.layers if isinstance(layer, Contours) and not layer.filled)
     labels = [layer.text for layer in panel.layers if isinstance(layer, Label)]
+    assert lines.values is not None
     assert lines.values is record.pairs[0].loss
     if spread >= 3.0:
         assert all(len(text.replace(",", "").strip("0.")) <= 2 for text in labels)
@@ -44,3 +46,12 @@ def test_lines_of_very_different_losses_are_at_round_values(spread: float) -> No
         place = np.interp(level, lines.values.ravel()[order], lines.z.ravel()[order])
         assert abs(place - round(place)) < 0.1
         assert (lines.z.ravel()[lines.values.ravel() < 0.99 * level] < round(place)).all()
+
+
+def test_no_line_is_at_the_highest_loss_of_a_plateau() -> None:
+    x = np.linspace(0.0, 1.0, 20)
+    for low in (0.02, 0.5):
+        losses = np.minimum(low + (1.0 - low) * 4.0 * x[:, None] * (x + 0.5), 1.0)
+        assert (losses == 1.0).mean() > 0.2
+        assert len(_levels(losses)) >= 2
+        assert max(_levels(losses)) < 1.0

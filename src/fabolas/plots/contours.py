@@ -153,16 +153,19 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
 
 
 def _levels(losses: Array) -> list[float]:
-    """Round values for lines, equally spaced; of very different losses, about equally spaced in the logarithm."""
+    """Round values for lines, equally spaced; of very different losses, about equally spaced in the logarithm.
+
+    None is at the lowest or the highest loss: large areas can have exactly these, the limits of what is possible.
+    """
     low, high = float(losses.min()), float(losses.max())
     if suits_log(losses, 3.0):
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         for factors in _LOG_LEVELS:
             levels = [float(f"{factor}e{decade}") for decade in decades for factor in factors]
-            inside = [level for level in levels if low <= level <= high]
+            inside = [level for level in levels if low < level < high]
             if len(inside) <= _N_LEVELS:
                 return inside
-    return linear_values(low, high, _N_LEVELS)
+    return [level for level in linear_values(low, high, _N_LEVELS) if low < level < high]
 
 
 def _between_levels(losses: Array, levels: list[float]) -> Array:
@@ -170,7 +173,7 @@ def _between_levels(losses: Array, levels: list[float]) -> Array:
     from scipy.interpolate import PchipInterpolator  # slow to import
 
     if len(levels) < 2:
-        return losses - (levels[0] if levels else 0.0)
+        return losses - levels[0] if levels else np.ones_like(losses)
     low, high = float(losses.min()), float(losses.max())
     below = (low - levels[0]) / (levels[1] - levels[0])
     above = len(levels) - 1 + (high - levels[-1]) / (levels[-1] - levels[-2])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fabolas._types import Array
 from fabolas.display import safe_matplotlib
 from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Layer, Line, Panel, Points, Rule
 from fabolas.plots.figure import Theme
@@ -211,10 +212,9 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
     first, last, step = layer.levels
     levels = first + step * np.arange(round((last - first) / step) + 1)
     if not layer.filled:
+        x, y, z = _refined(layer)
         style: dict[str, Any] = {"linewidths": 0.75 * zoom, "linestyles": "solid"}
-        axes.contour(
-            layer.x, layer.y, layer.z, levels, colors=[colour(layer.colour, theme)], zorder=order, **style
-        )
+        axes.contour(x, y, z, levels, colors=[colour(layer.colour, theme)], zorder=order, **style)
         return
     from matplotlib.colors import ListedColormap, to_rgb
 
@@ -223,6 +223,16 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
     shares = 0.45 * np.arange(1, len(levels) + 1) / len(levels)
     shades = [tuple(share * ink + (1.0 - share) * paper) for share in shares]
     axes.contourf(layer.x, layer.y, layer.z, levels, cmap=ListedColormap(shades), extend="max", zorder=order)
+
+
+def _refined(layer: Contours) -> tuple[Array, Array, Array]:
+    """A denser grid, so that lines are as smooth as those of Plotly."""
+    from scipy.interpolate import RectBivariateSpline  # slow to import
+
+    if min(len(layer.x), len(layer.y)) < 4:
+        return layer.x, layer.y, layer.z
+    x, y = (np.linspace(each[0], each[-1], 4 * len(each)) for each in (layer.x, layer.y))
+    return x, y, RectBivariateSpline(layer.y, layer.x, layer.z)(y, x)
 
 
 @_draw.register(Label)
