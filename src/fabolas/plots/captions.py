@@ -22,6 +22,7 @@ class Kind:
         several: Whether it has more than one.
         model: Whether its strategy has a model.
         curves: Whether that model predicts curves over the fidelities.
+        answer: Whether there may be an answer: a strategy without a model has none before a trial at the target.
     """
 
     what: str
@@ -29,6 +30,7 @@ class Kind:
     several: bool
     model: bool
     curves: bool
+    answer: bool
 
     @classmethod
     def of(cls, study: ReadableStudy) -> Kind:
@@ -40,7 +42,8 @@ class Kind:
         what, n = "loss" if study.direction == "minimize" else "value", study.space.n_fidelities
         curves = isinstance(strategy, SurrogateStrategy) and strategy.name not in _ON_ALL_THE_DATA
         model = isinstance(strategy, SurrogateStrategy)
-        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves)
+        answer = model or bool(study.trajectory)
+        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves, answer=answer)
 
     @property
     def there(self) -> str:
@@ -134,9 +137,10 @@ def contours(kind: Kind) -> str:
 @_of_study
 def parallel(kind: Kind) -> str:
     """Of all trials at once."""
+    orange = ", and the orange one is the answer" if kind.answer else ""
     return (
         "Each line from top to bottom is a trial and crosses each row at its value; the stronger its colour the better "
-        "the trial, and the orange one is the answer."
+        f"the trial{orange}."
     )
 
 

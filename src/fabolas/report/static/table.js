@@ -58,6 +58,14 @@ const fabolasTable = (() => {
     return Math.min(Math.max(needed, 4), 8);
   }
 
+  // Equal decimals for values that are within two decades, so that they are below each other; null for others.
+  function decimalsOf(values, digits) {
+    const sizes = values.filter((value) => typeof value === "number" && value !== 0).map(Math.abs);
+    const places = [Math.min(...sizes), Math.max(...sizes)].map((size) => Math.floor(Math.log10(size)));
+    if (!sizes.length || places[0] < -3 || places[1] > 3 || places[1] - places[0] > 2) return null;
+    return Math.max(digits - 1 - places[0], 0);
+  }
+
   function shown(value, kind, digits = 4, least = 1) {
     if (value === null || value === undefined) return "";
     if (typeof value === "number") return kind === "seconds" ? duration(value) : numeral(value, digits, least);
@@ -144,7 +152,11 @@ const fabolasTable = (() => {
       this.reason = reason;
       this.index = Object.fromEntries(columns.map((column, i) => [column.key, i]));
       this.visible = columns.map((column, i) => ({ ...column, i })).filter((column) => !HIDDEN.has(column.key));
-      for (const column of this.visible) if (column.kind === "number") column.digits = digitsOf(rows.map((row) => row[column.i]));
+      for (const column of this.visible) {
+        const values = rows.map((row) => row[column.i]);
+        if (column.kind === "number") column.digits = digitsOf(values);
+        if (column.key === "loss") column.decimals = decimalsOf(values, column.digits);
+      }
       this.search.placeholder = this.example();
       const kinds = [...new Set(rows.map((row) => row[this.index.status]))].sort();
       const chosen = this.status.value;
@@ -264,8 +276,11 @@ const fabolasTable = (() => {
         cell.append(button);
         return cell;
       }
-      const least = column.key === "loss" ? column.digits : 1; // losses are compared digit by digit
-      cell.textContent = shown(value, column.kind, column.digits, least);
+      const { kind, digits, decimals = null } = column;
+      const aligned = decimals !== null && typeof value === "number";
+      const least = column.key === "loss" ? digits : 1; // losses are compared digit by digit
+      if (aligned) cell.textContent = value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+      else cell.textContent = shown(value, kind, digits, least);
       cell.className = NUMERIC.has(column.kind) ? "number" : "text";
       if (column.key === "status") cell.classList.add(value);
       if (typeof value === "string" && value.length > 24) cell.title = value;
