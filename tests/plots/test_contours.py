@@ -8,6 +8,7 @@ from fabolas.plots import FIGURES
 from fabolas.plots.contours import _levels
 from fabolas.plots.drawing import Contours, Label
 from fabolas.plots.figures import drawing_of
+from fabolas.plots.with_matplotlib import _refined
 from tests.helpers.views import view_of
 from tests.plots.cases import SVM, bowl
 
@@ -55,3 +56,14 @@ def test_no_line_is_at_the_highest_loss_of_a_plateau() -> None:
         assert (losses == 1.0).mean() > 0.2
         assert len(_levels(losses)) >= 2
         assert max(_levels(losses)) < 1.0
+
+
+def test_saved_lines_have_no_new_islands() -> None:
+    positions, wave = np.linspace(0.0, 1.0, 9), np.where(np.arange(9) < 4, 0.0, 5.0)
+    z = np.tile(wave, (9, 1))
+    x, y, dense = _refined(Contours(positions, positions, z, "muted", (0.0, 4.0, 1.0)))
+    assert dense.shape == (len(y), len(x))
+    assert len(x) == 36
+    assert dense.min() >= 0.0
+    assert dense.max() <= 5.0
+    assert (np.diff(dense, axis=1) >= -1e-12).all()

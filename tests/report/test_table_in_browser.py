@@ -98,7 +98,9 @@ def test_large_and_similar_losses_can_be_told_apart(page: Browser) -> None:
         ([0.5, 0.5, 0.5], ["0.5000", "0.5000", "0.5000"]),
     ],
 )
-def test_other_losses_have_four_digits_or_equal_decimals(page: Browser, values: list[float], texts: list[str]) -> None:
+def test_other_losses_have_four_digits_or_equal_decimals(
+    page: Browser, values: list[float], texts: list[str]
+) -> None:
     fill(page, COLUMNS, [[i, "complete", value, 1.0] for i, value in enumerate(values)])
     assert column(page, 3) == texts
 

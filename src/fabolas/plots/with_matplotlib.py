@@ -226,13 +226,23 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
 
 
 def _refined(layer: Contours) -> tuple[Array, Array, Array]:
-    """A denser grid, so that lines are as smooth as those of Plotly."""
+    """A denser grid, so that lines are as smooth as those of Plotly.
+
+    Each value is between those of the four points around it, so that there is no line around a point that is none of
+    the original ones.
+    """
     from scipy.interpolate import RectBivariateSpline  # slow to import
 
     if min(len(layer.x), len(layer.y)) < 4:
         return layer.x, layer.y, layer.z
     x, y = (np.linspace(each[0], each[-1], 4 * len(each)) for each in (layer.x, layer.y))
-    return x, y, RectBivariateSpline(layer.y, layer.x, layer.z)(y, x)
+    i, j = (
+        np.clip(np.searchsorted(given, new, side="right") - 1, 0, len(given) - 2)
+        for given, new in ((layer.y, y), (layer.x, x))
+    )
+    around = np.stack([layer.z[np.ix_(i + a, j + b)] for a in (0, 1) for b in (0, 1)])
+    smooth = RectBivariateSpline(layer.y, layer.x, layer.z)(y, x)
+    return x, y, np.clip(smooth, around.min(axis=0), around.max(axis=0))
 
 
 @_draw.register(Label)
