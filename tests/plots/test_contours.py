@@ -67,3 +67,11 @@ def test_saved_lines_have_no_new_islands() -> None:
     assert dense.min() >= 0.0
     assert dense.max() <= 5.0
     assert (np.diff(dense, axis=1) >= -1e-12).all()
+
+
+def test_without_any_difference_there_is_no_line() -> None:
+    study = view_of(Space(SVM), 12, lambda config, fidelity: 0.0)
+    (panel,) = drawing_of(FIGURES["contours"].compute(study)).panels
+    (lines,) = (layer for layer in panel.layers if isinstance(layer, Contours) and not layer.filled)
+    assert not [layer for layer in panel.layers if isinstance(layer, Label)]
+    assert (lines.z > lines.levels[1]).all()

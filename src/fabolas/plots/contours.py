@@ -199,7 +199,7 @@ def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float) ->
     ]
     labels: list[Layer] = []
     places: list[tuple[float, float]] = [pair.answer]
-    texts = numbers(levels)
+    texts = numbers(levels) if levels else []
     for i in range(len(levels)):
         level = float(i)
         for way_x, way_y, way_z in ways[i % 4 :] + ways[: i % 4]:

@@ -112,7 +112,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         what=what,
         where=where(study),
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
-        note=" ".join(filter(None, [_lag_note(study), thinned_note(len(shown), int(at_target.sum()))])),
+        note=" ".join(filter(None, [thinned_note(len(shown), int(at_target.sum())), _lag_note(study)])),
     )
 
 
