@@ -78,13 +78,8 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         unit: "seconds", or "full trainings": the time of one training of the answer at the target.
         log: Whether time is on a logarithmic axis; None for what suits the data.
     """
+    _require_time(study)
     history, answers = study.history, _answers(study)
-    if not len(history):
-        raise CannotDraw("There is no trial yet.")
-    if not history.elapsed > 0:
-        raise CannotDraw(
-            "No time is recorded: the trials were measured elsewhere, or their costs are not known."
-        )
     at_target = history.complete & study.space.is_at_target(history.points)
     what = "loss" if study.direction == "minimize" else "value"
     if not answers and not at_target.any():
@@ -114,6 +109,15 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
         note=" ".join(filter(None, [thinned_note(len(shown), int(at_target.sum())), _lag_note(study)])),
     )
+
+
+def _require_time(study: ReadableStudy) -> None:
+    if not len(study.history):
+        raise CannotDraw("There is no trial yet.")
+    if not study.history.elapsed > 0:
+        raise CannotDraw(
+            "No time is recorded: the trials were measured elsewhere, or their costs are not known."
+        )
 
 
 def _refuse(study: ReadableStudy, what: str) -> NoReturn:
