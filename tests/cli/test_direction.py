@@ -18,6 +18,7 @@ def test_progress_and_commands_show_the_sign_of_the_user(command: Fabolas) -> No
     assert f"best {loss} ± 0" in text.line(Snapshot(trials=3, incumbent=incumbent), Budget(None, 3))
     assert loss in command("status", "run.db").out
     assert f"predicted value  {loss} ± 0" in command("best", "run.db").out
+    assert "loss" not in command("best", "run.db").out
     assert json.loads(command("best", "run.db", "--json").out)["predicted_loss"] == result.predicted_loss
     command("export", "run.db", "trials.json")
     rows = json.loads(Path("trials.json").read_text())

@@ -138,11 +138,34 @@ def test_the_comparison_has_the_answers_of_each_study(tmp_path: Path) -> None:
     record = compute({**studies, "empty": fabolas.load(write_empty_study(tmp_path / "empty.db"))})
     assert [line.name for line in record.lines] == ["first", "second"]
     for line in record.lines:
-        answers = studies[line.name].trajectory
-        assert line.time[:-1].tolist() == [when for when, _ in answers]
-        assert line.loss[:-1].tolist() == [each.loss for _, each in answers]
-        assert line.time[-1] == studies[line.name].elapsed  # the last answer holds until the end
-        assert line.verified == answers[-1][1].verified
+        study = studies[line.name]
+        for when, loss in zip(line.time, line.loss, strict=True):
+            until = [
+                t.loss for t in study.trials if t.elapsed <= when and t.fidelity["size"] == SIZE["size"][1]
+            ]
+            assert loss == min(each for each in until if each is not None)
+        assert line.time[-1] == study.elapsed  # the last answer holds until the end
+        assert line.verified
+
+
+def test_with_a_model_the_answers_are_those_that_the_run_computed(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as running:
+        for x in (0.2, 0.4, 0.6, 0.8):
+            evaluate(running, running.ask_for({"x": x, "y": 0.5}, {"size": 1000}))
+            running.incumbent()
+    study = fabolas.load(tmp_path / "run.db")
+    (line,) = compute({"run": study}).lines
+    answers = [(when, each) for when, each in study.trajectory if not each.preliminary]
+    assert line.time[:-1].tolist() == [when for when, _ in answers]
+    assert line.loss[:-1].tolist() == [each.loss for _, each in answers]
+
+
+def test_the_list_of_studies_says_that_no_time_is_recorded(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as study:
+        study.add({"x": 0.2, "y": 0.5}, None, 0.3, 60.0)
+    shown = directory_sections(WatchedDirectory(tmp_path))["studies"]
+    assert "<td>not computed</td>" in shown
+    assert "<td>not recorded</td>" in shown
 
 
 def test_a_maximised_study_has_a_panel_of_its_own(tmp_path: Path) -> None:

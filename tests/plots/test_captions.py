@@ -88,3 +88,10 @@ def test_before_the_loss_can_be_predicted_curves_have_no_number():
     later = FIGURES["curves"].compute(case("one fidelity"))
     layers = drawing_of(later).panels[0].layers
     assert any(layer.text.startswith("answer  0.") for layer in layers if isinstance(layer, Label))
+
+
+def test_without_an_answer_no_line_is_that_of_the_answer():
+    assert "answer" in captions("random")["parallel"]
+    assert "answer" in captions("one fidelity")["parallel"]
+    below = view_of(Space(SVM, SIZE), 0, bowl, strategy="hyperband")
+    assert FIGURES["parallel"].how_to_read(below).endswith("the better the trial.")

@@ -77,6 +77,9 @@ def test_an_answer_that_was_not_verified_says_so_and_its_cost_is_predicted(tmp_p
     answer = answer_of(tmp_path / "run.db")
     assert answer.measured == ()
     assert "was evaluated below the target only, in one trial" in answer.verification()
+    assert answer.incumbent is not None
+    stated = replace(answer, incumbent=replace(answer.incumbent, preliminary=False))
+    assert stated.verification().endswith(" one trial. The ± is one standard deviation of the prediction.")
     assert answer.full_training is not None
     assert not answer.full_training.measured
     assert answer.full_training.seconds == pytest.approx(predicted, rel=0.5)
@@ -175,3 +178,18 @@ def test_with_a_strategy_of_the_user_it_is_the_last_answer_of_the_run(tmp_path: 
     with pytest.raises(ValueError, match="'mine'"):
         loaded.incumbent()
     assert Answer.of(loaded).incumbent == (loaded.trajectory[-1][1] if loaded.trajectory else None)
+
+
+def test_a_study_of_trials_from_elsewhere_has_taken_no_time(tmp_path: Path) -> None:
+    with fabolas.Study(SPACE, SIZE, seed=0, storage=tmp_path / "run.db") as study:
+        study.add({"x": 0.2, "y": 0.5}, None, 0.3, 60.0)
+    answer = answer_of(tmp_path / "run.db")
+    said = answer.cost().replace("\u00a0", " ")
+    assert said == (
+        "No time is recorded: the trials were measured elsewhere, or their costs are not known. One training of this "
+        "configuration on all the data takes 1 min."
+    )
+    numbers = sections(overview(fabolas.load(tmp_path / "run.db"), 0.0), live=False)["numbers"]
+    assert "At the target" in numbers
+    assert "Overhead" not in numbers
+    assert "full training" not in numbers

@@ -89,13 +89,18 @@ def test_large_and_similar_losses_can_be_told_apart(page: Browser) -> None:
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
-        ([0.04008, 0.31234567, 0.9], ["0.04008", "0.3123", "0.9000"]),
+        ([0.00408, 0.31234567, 0.9], ["0.004080", "0.312346", "0.900000"]),
+        ([0.04008, -0.31234567, 0.0], ["0.04008", "-0.31235", "0.00000"]),
+        ([0.0000408, 0.31234567, 0.9], ["4.08×10⁻⁵", "0.3123", "0.9000"]),
+        ([12.25, 131.5, 1_000.0], ["12.25", "131.50", "1,000.00"]),
         ([5.735e-4, 3.2e-7, 120.5], ["5.735×10⁻⁴", "3.2×10⁻⁷", "120.5"]),
         ([3.2123e9 + 0.5, 12.25, 0.5], ["3.212×10⁹", "12.25", "0.5000"]),
         ([0.5, 0.5, 0.5], ["0.5000", "0.5000", "0.5000"]),
     ],
 )
-def test_other_numbers_have_four_digits(page: Browser, values: list[float], texts: list[str]) -> None:
+def test_other_losses_have_four_digits_or_equal_decimals(
+    page: Browser, values: list[float], texts: list[str]
+) -> None:
     fill(page, COLUMNS, [[i, "complete", value, 1.0] for i, value in enumerate(values)])
     assert column(page, 3) == texts
 

@@ -53,16 +53,16 @@ def answer(incumbent: Incumbent, study: StudyView) -> RenderableType:
         f"{what} so far" if incumbent.preliminary else f"predicted {what}", Text(loss, style="bold green")
     )
     table.add_row("verified", _VERIFIED[incumbent.verified, incumbent.preliminary])
-    return Group(table, Text(), _trials_of(incumbent, study.trials))
+    return Group(table, Text(), _trials_of(incumbent, study.trials, what))
 
 
-def _trials_of(incumbent: Incumbent, trials: Sequence[Trial]) -> Table:
+def _trials_of(incumbent: Incumbent, trials: Sequence[Trial], what: str) -> Table:
     """Return the trials of the best configuration; only the last ones if there are many."""
     by_id = {trial.id: trial for trial in trials}
     own = [by_id[trial_id] for trial_id in incumbent.trial_ids]
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     fidelities = list(own[0].fidelity)
-    for name in ("trial", *fidelities, "loss", "seconds"):
+    for name in ("trial", *fidelities, what, "seconds"):
         table.add_column(rich_text(name), justify="right")
     for trial in own[-_MAX_TRIALS:]:
         values = (text.number(trial.fidelity[name]) for name in fidelities)

@@ -11,11 +11,12 @@ from fabolas._types import Array
 from fabolas.plots import CannotDraw
 from fabolas.plots.drawing import Axis, Dash, Drawing, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
-from fabolas.plots.history import predicted_answers
+from fabolas.plots.history import known_answers
 from fabolas.plots.labels import config_lines, short_name
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
 from fabolas.study import LoadedStudy
+from fabolas.trials import Incumbent
 
 TITLE = "The answers over time"
 HOW_TO_READ = (
@@ -73,14 +74,15 @@ def compute(studies: Mapping[str, LoadedStudy]) -> ComparisonRecord:
     Raises:
         CannotDraw: If no study has an answer.
     """
-    answered = {name: study for name, study in studies.items() if predicted_answers(study.trajectory)}
+    known = {name: known_answers(study) for name, study in studies.items()}
+    answered = {name: study for name, study in studies.items() if known[name]}
     if not answered:
         raise CannotDraw("No study has an answer yet.")
     styles = _styles(studies)
     shown = list(answered.items())[:_MAX_STUDIES]
     more = len(answered) - len(shown)
     return ComparisonRecord(
-        lines=tuple(_line(name, study, styles[name]) for name, study in shown),
+        lines=tuple(_line(name, study, known[name], styles[name]) for name, study in shown),
         note=f"{more} more studies are not shown." if more else "",
     )
 
@@ -104,8 +106,9 @@ def _styles(studies: Mapping[str, LoadedStudy]) -> dict[str, Style]:
     return styles
 
 
-def _line(name: str, study: LoadedStudy, style: Style) -> AnswerLine:
-    answers = predicted_answers(study.trajectory)
+def _line(
+    name: str, study: LoadedStudy, answers: Sequence[tuple[float, Incumbent]], style: Style
+) -> AnswerLine:
     texts = [
         (name, f"{number(float(f'{each.loss:.4g}'))} after {duration(when)}", *config_lines(each.config))
         for when, each in answers

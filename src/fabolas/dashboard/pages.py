@@ -87,17 +87,17 @@ def _row(name: str, study: LoadedStudy | str) -> list[Markup]:
     failed = int(study.history.failed.sum())
     trials = number(len(study.trials)) + (f" ({_failed(failed, len(study.trials))})" if failed else "")
     texts = (
-        _prediction(answer),
+        _prediction(study, answer),
         "" if answer is None else ("yes" if answer.verified else "no"),
         trials,
-        duration(study.elapsed),
+        duration(study.elapsed) if study.elapsed or not study.trials else "not recorded",
     )
     return [link, *(tag("td", text) for text in texts), tag("td", state)]
 
 
-def _prediction(answer: Incumbent | None) -> str:
-    if answer is None:
-        return "none"
+def _prediction(study: LoadedStudy, answer: Incumbent | None) -> str:
+    if answer is None:  # no run has computed one if all trials were measured elsewhere
+        return "not computed" if study.history.complete.any() and not study.elapsed else "none"
     return "too early" if answer.preliminary else plus_minus(answer.loss, answer.std)
 
 

@@ -175,8 +175,8 @@ def _predicted(of: Comparison, i: int, is_time: bool) -> str:
 
 def _coverage(record: CalibrationRecord) -> Panel:
     levels = np.array(LEVELS)
-    counted = record.loss.by_model if record.loss.by_model.any() else np.ones_like(record.loss.by_model)
-    n = int(counted.sum())
+    n_by_model = int(record.loss.by_model.sum())
+    n = n_by_model or len(record.loss.by_model)
     chance = 2.0 * np.sqrt(levels * (1.0 - levels) / n)
     band = Band(levels, np.clip(levels - chance, 0, 1), np.clip(levels + chance, 0, 1), "faint", 0.25)
     layers: list[Layer] = [band, Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "faint", 1.2, "dash")]
@@ -193,4 +193,7 @@ def _coverage(record: CalibrationRecord) -> Panel:
         layers.append(Points(levels, of.coverage, colour, symbol, 7, hover=hover))
     x = percent_axis("stated probability", 1.02)
     y = percent_axis("share inside", 1.06)
-    return Panel(x, y, tuple(layers), "Coverage", f"of {n:,} trials that the model suggested")
+    which = "after" if n_by_model else "of"
+    return Panel(
+        x, y, tuple(layers), "Coverage", f"{n:,} trial{'' if n == 1 else 's'} {which} the initial design"
+    )

@@ -22,6 +22,7 @@ class Kind:
         several: Whether it has more than one.
         model: Whether its strategy has a model.
         curves: Whether that model predicts curves over the fidelities.
+        answer: Whether there may be an answer: a strategy without a model has none before a trial at the target.
     """
 
     what: str
@@ -29,6 +30,7 @@ class Kind:
     several: bool
     model: bool
     curves: bool
+    answer: bool
 
     @classmethod
     def of(cls, study: ReadableStudy) -> Kind:
@@ -40,7 +42,8 @@ class Kind:
         what, n = "loss" if study.direction == "minimize" else "value", study.space.n_fidelities
         curves = isinstance(strategy, SurrogateStrategy) and strategy.name not in _ON_ALL_THE_DATA
         model = isinstance(strategy, SurrogateStrategy)
-        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves)
+        answer = model or bool(study.trajectory)
+        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves, answer=answer)
 
     @property
     def there(self) -> str:
@@ -62,24 +65,22 @@ def history(kind: Kind) -> str:
     diamond = f"each diamond is a measurement{kind.there}"
     if not kind.model:
         return f"The line is the best {kind.what} measured{kind.there} until that time, and {diamond}."
-    dotted = f", dotted while that one was not measured{kind.there}" if kind.fidelities else ""
+    dotted = f" (dotted and pale: not measured{kind.there})" if kind.fidelities else ""
     return (
-        f"The line is the predicted {kind.what} of the best configuration known at that time{dotted}; the band is its "
-        f"95 % interval, and {diamond}."
+        f"The line is the predicted {kind.what} of the best configuration known at that time, and the band its 95 % "
+        f"interval{dotted}; {diamond}."
     )
 
 
 @_of_study
 def curves(kind: Kind) -> str:
     """Of learning curves."""
-    edge = "a triangle at the edge: one outside the picture"
     if not kind.curves:
-        return (
-            f"Each point is a trial ({edge}): its {kind.what} and its size, with all the data on the right."
-        )
+        return f"Each point is a trial: its {kind.what} and its size, with all the data on the right."
     return (
-        f"Each grey point is a trial ({edge}); each line is the curve that the model predicts for one configuration, "
-        "up to all the data on the right; its band holds 50 % of the probability, the pale one of the answer 95 %."
+        "Each point is a trial; each line is the curve that the model predicts for one configuration, up to all the "
+        "data on the right, and its trials have its colour. A band holds 50 % of the probability, the pale one of the "
+        "answer 95 %."
     )
 
 
@@ -118,25 +119,28 @@ def slices(kind: Kind) -> str:
     """Of each hyperparameter."""
     return (
         f"A line is the predicted {kind.what}{kind.there} if one hyperparameter of the answer (the star) is changed, "
-        "with its 95 % band; the orange shade below shows where the optimum probably is."
+        f"with its 95 % band; grey points are measurements{kind.there}, and the orange shade below shows where the "
+        "optimum probably is."
     )
 
 
 @_of_study
 def contours(kind: Kind) -> str:
     """Of pairs of hyperparameters."""
+    points = "each point is a trial" + (f" (strong:{kind.there})" if kind.fidelities else "")
     return (
-        f"Lines connect configurations with equal predicted {kind.what}{kind.there}, the orange shade shows where the "
-        "optimum probably is, and the star is the answer."
+        f"Lines connect configurations with equal predicted {kind.what}{kind.there}; the orange shade shows where the "
+        f"optimum probably is, the star is the answer, and {points}."
     )
 
 
 @_of_study
 def parallel(kind: Kind) -> str:
     """Of all trials at once."""
+    orange = ", and the orange one is the answer" if kind.answer else ""
     return (
         "Each line from top to bottom is a trial and crosses each row at its value; the stronger its colour the better "
-        "the trial, and the orange one is the answer."
+        f"the trial{orange}."
     )
 
 

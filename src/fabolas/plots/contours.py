@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -20,6 +21,8 @@ N_NAMES = 3  # hyperparameters whose pairs are shown
 _N_POSITIONS = 27
 _N_DENSITY = 45
 _N_LEVELS = 9
+# Factors of powers of ten at which lines may be, the densest first.
+_LOG_LEVELS = ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 _LABEL_DISTANCE = 0.1  # between labels of lines, as a share of the panel; in a small panel this one:
 _SMALL_LABEL_DISTANCE = 0.2
 
@@ -118,18 +121,24 @@ def drawing(record: ContoursRecord) -> Drawing:
 
 
 def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
-    """Shading of p_min, lines of equal loss, trials and the answer. Lines are equally spaced in the logarithm."""
-    log = suits_log(pair.loss, 3.0)
-    z = np.log10(pair.loss) if log else pair.loss
-    values = linear_values(float(z.min()), float(z.max()), _N_LEVELS)
-    step = values[1] - values[0] if len(values) > 1 else 1.0
+    """Shading of p_min, lines of equal loss at round values, trials and the answer."""
+    levels = _levels(pair.loss)
+    z = _between_levels(pair.loss, levels)
     x, y, there = pair.x.positions, pair.y.positions, record.at_target
     layers: list[Layer] = [
         Contours(pair.grid, pair.grid, pair.optimum, "second", (0.1, 1.0, 0.1), filled=True),
-        Contours(x, y, z, "muted", (values[0], values[-1], step), hover=f"predicted {record.what}", log=log),
+        Contours(
+            x,
+            y,
+            z,
+            "muted",
+            (0.0, max(len(levels) - 1.0, 0.0), 1.0),
+            values=pair.loss,
+            hover=f"predicted {record.what}",
+        ),
     ]
     distance = _LABEL_DISTANCE if len(record.pairs) == 1 else _SMALL_LABEL_DISTANCE
-    layers += _level_labels(pair, z, values, distance, log=log)
+    layers += _level_labels(pair, z, levels, distance)
     for chosen, colour, size in ((~there, "faint", 4), (there, "ink", 5)):
         index = np.flatnonzero(chosen)
         hover = tuple(record.texts[i] for i in index)
@@ -143,7 +152,38 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
     return layers
 
 
-def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float, *, log: bool) -> list[Layer]:
+def _levels(losses: Array) -> list[float]:
+    """Round values for lines, equally spaced; of very different losses, about equally spaced in the logarithm.
+
+    None is at the lowest or the highest loss: large areas can have exactly these, the limits of what is possible.
+    """
+    low, high = float(losses.min()), float(losses.max())
+    if suits_log(losses, 3.0):
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for factors in _LOG_LEVELS:
+            levels = [float(f"{factor}e{decade}") for decade in decades for factor in factors]
+            inside = [level for level in levels if low < level < high]
+            if len(inside) <= _N_LEVELS:
+                return inside
+    return [level for level in linear_values(low, high, _N_LEVELS) if low < level < high]
+
+
+def _between_levels(losses: Array, levels: list[float]) -> Array:
+    """The losses on a smooth scale on which the levels are 0, 1, 2, ..., because contours are drawn at equal steps."""
+    from scipy.interpolate import PchipInterpolator  # slow to import
+
+    if len(levels) < 2:
+        return losses - levels[0] if levels else np.ones_like(losses)
+    low, high = float(losses.min()), float(losses.max())
+    below = (low - levels[0]) / (levels[1] - levels[0])
+    above = len(levels) - 1 + (high - levels[-1]) / (levels[-1] - levels[-2])
+    knots = [(level, float(i)) for i, level in enumerate(levels)]
+    knots = [*([(low, below)] if below < 0 else []), *knots, *([(high, above)] if high > levels[-1] else [])]
+    at, place = np.array(knots).T
+    return np.asarray(PchipInterpolator(at, place)(losses))
+
+
+def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float) -> list[Layer]:
     """The value of each line, where it is first crossed on the way from the answer to one of the four sides.
 
     Labels are at least `distance` apart, as a share of the width of the panel.
@@ -159,8 +199,9 @@ def _level_labels(pair: Pair, z: Array, levels: list[float], distance: float, *,
     ]
     labels: list[Layer] = []
     places: list[tuple[float, float]] = [pair.answer]
-    texts = numbers([10.0**level if log else level for level in levels])
-    for i, level in enumerate(levels):
+    texts = numbers(levels) if levels else []
+    for i in range(len(levels)):
+        level = float(i)
         for way_x, way_y, way_z in ways[i % 4 :] + ways[: i % 4]:
             crossed = np.flatnonzero((way_z[:-1] - level) * (way_z[1:] - level) < 0)
             if len(crossed):

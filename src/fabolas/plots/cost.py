@@ -65,7 +65,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
     except CannotDraw as reason:
         why_none = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.costs, xs, what)
-    others = others_note(study, axis.name, cloud, "The curve has" if curves else "")
+    others = others_note(study, axis.name, cloud, "The curve is drawn for" if curves else "")
     return CostRecord(axis, cloud, curves, " ".join(filter(None, [why_none, others, thinned])))
 
 
@@ -97,7 +97,7 @@ def drawing(record: CostRecord) -> Drawing:
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=log),
     ]
     texts = [[duration(v) for v in curve.interval.centre.tolist()] for curve in record.curves]
-    layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
+    layers += draw_curves(record.curves, record.axis.name, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     times = [duration(float(curve.interval.centre[-1])) for curve in record.curves]
     labels = [f"predicted {time}" for time in times]

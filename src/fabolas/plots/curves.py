@@ -27,6 +27,7 @@ from fabolas.plots.over_sizes import (
     draw_own_points,
     draw_paths,
     others_note,
+    outside_note,
     paths_of,
     size_axis_of,
 )
@@ -78,13 +79,26 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
         why_none = str(reason)
     cloud, thinned = cloud_of(study, axis.name, study.history.losses, xs, what)
     paths = paths_of(study, axis.name, xs)
-    others = others_note(study, axis.name, cloud, "The curves have" if curves else "")
+    others = others_note(study, axis.name, cloud, "The curves are drawn for" if curves else "")
     reported = "Thin lines are what trainings reported on the way." if len(paths.sizes) else ""
     incumbent = incumbent_of(study)
     preliminary = incumbent is not None and incumbent.preliminary
     early = f"It is too early to predict the {what}{where(study)}." if curves and preliminary else ""
-    note = " ".join(filter(None, [why_none, early, others, reported, thinned]))
+    better = "" if preliminary else _better_rivals(study, curves)
+    note = " ".join(filter(None, [why_none, early, better, others, reported, thinned]))
     return CurvesRecord(axis, what, cloud, paths, curves, note, preliminary)
+
+
+def _better_rivals(study: ReadableStudy, curves: tuple[Curve, ...]) -> str:
+    """Why the answer is not the configuration with the best prediction; nothing if it is."""
+    ends = [study.sign * float(curve.interval.centre[-1]) for curve in curves]
+    incumbent = incumbent_of(study)
+    names = [curve.name for curve, end in zip(curves, ends, strict=True) if end < ends[0]]
+    if not names or incumbent is None or not incumbent.verified:
+        return ""
+    better = "lower" if study.direction == "minimize" else "higher"
+    who = f"{' and '.join(names).capitalize()} {'has' if len(names) == 1 else 'have'} a {better} prediction"
+    return f"{who}; the answer is chosen by predictions and by measurements{where(study)}."
 
 
 def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tuple[Array, tuple[Curve, ...]]:
@@ -127,22 +141,15 @@ def drawing(record: CurvesRecord) -> Drawing:
         [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
         for curve in record.curves
     ]
-    layers += draw_curves(record.curves, y.range or (-np.inf, np.inf), texts)
+    layers += draw_curves(record.curves, record.axis.name, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
     losses = [number(float(f"{curve.interval.centre[-1]:.3g}")) for curve in record.curves]
     names = [curve.name for curve in record.curves]
     ends = names if record.preliminary else [f"{n}  {loss}" for n, loss in zip(names, losses, strict=True)]
     layers += draw_end_labels(record.curves, y, ends, names)
     layers.append(
-        Label(
-            record.axis.target,
-            y.range[1] if y.range else 1.0,
-            "target",
-            "muted",
-            "right",
-            shift=(-6, -9),
-            background=True,
-        )
+        Label(record.axis.target, y.range[1] if y.range else 1.0, "target", "muted", "centre", shift=(0, 8))
     )
     panel = Panel(draw_axis(record.axis), y, tuple(layers))
-    return Drawing((panel,), height=460, right=124 if record.curves else 24, note=record.note)
+    note = " ".join(filter(None, [record.note, outside_note(record.cloud, y)]))
+    return Drawing((panel,), height=460, right=124 if record.curves else 24, note=note)

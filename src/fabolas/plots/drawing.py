@@ -100,7 +100,7 @@ class Bars:
 class Contours:
     """Lines of equal z (len(y), len(x)), or with `filled` a shade that grows with z.
 
-    With `log`, z is the decimal logarithm of what hovering shows.
+    Hovering shows `values`, or z itself.
     """
 
     x: Array
@@ -109,8 +109,8 @@ class Contours:
     colour: str
     levels: tuple[float, float, float]  # first, last, step
     filled: bool = False
-    log: bool = False
-    hover: str | None = None  # what z is
+    values: Array | None = None  # (len(y), len(x))
+    hover: str | None = None  # what they are
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,22 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule
+from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
+from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
-from fabolas.trials import Incumbent
+from fabolas.strategies import SurrogateStrategy
+from fabolas.trials import History, Incumbent
 
 MAX_ANSWERS = 150
 _BOLD_CHARACTER = 10  # pixels, in the label of the last answer
 _EARLY = 0.02  # share of the time; a linear axis shows it as a thin strip
 _LAST = 0.02  # share of the time axis that the last answer takes at least
 _LEAST_ANSWERS = 3  # that the vertical axis holds
+_FEW_ANSWERS = 0.2  # of the trials; with fewer, the figure says that its line may be behind
 _MANY_MEASUREMENTS = 60  # with more, their marks are smaller
 
 Unit = Literal["seconds", "full trainings"]
@@ -54,7 +57,7 @@ class HistoryRecord:
     loss: Array
     low: Array
     high: Array
-    verified: Array
+    verified: BoolArray
     texts: tuple[Lines, ...]
     measured_time: Array
     measured: Array
@@ -75,9 +78,8 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         unit: "seconds", or "full trainings": the time of one training of the answer at the target.
         log: Whether time is on a logarithmic axis; None for what suits the data.
     """
+    _require_time(study)
     history, answers = study.history, _answers(study)
-    if not len(history):
-        raise CannotDraw("There is no trial yet.")
     at_target = history.complete & study.space.is_at_target(history.points)
     what = "loss" if study.direction == "minimize" else "value"
     if not answers and not at_target.any():
@@ -105,8 +107,17 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
         what=what,
         where=where(study),
         log_time=_suits_log_time(time, first, float(ended[-1])) if log is None else log,
-        note=thinned_note(len(shown), int(at_target.sum())),
+        note=" ".join(filter(None, [thinned_note(len(shown), int(at_target.sum())), _lag_note(study)])),
     )
+
+
+def _require_time(study: ReadableStudy) -> None:
+    if not len(study.history):
+        raise CannotDraw("There is no trial yet.")
+    if not study.history.elapsed > 0:
+        raise CannotDraw(
+            "No time is recorded: the trials were measured elsewhere, or their costs are not known."
+        )
 
 
 def _refuse(study: ReadableStudy, what: str) -> NoReturn:
@@ -125,12 +136,27 @@ def predicted_answers(trajectory: Sequence[tuple[float, Incumbent]]) -> list[tup
     return [(when, answer) for when, answer in last_by_time.items() if not answer.preliminary]
 
 
+def _lag_note(study: ReadableStudy) -> str:
+    """What is said if the run computed its answer only now and then, because trials were faster than that."""
+    n_answers, n = len({when for when, _ in study.trajectory}), len(study.history)
+    if not 0 < n_answers < _FEW_ANSWERS * n or _measured_answers(study) is not None:
+        return ""
+    times = "once" if n_answers == 1 else f"{n_answers:,} times"
+    return f"The run computed its answer {times} in {n:,} trials, so the line may be behind the measurements."
+
+
+def known_answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
+    """The answers of a study over time, without computing one from a model."""
+    measured = _measured_answers(study)
+    return predicted_answers(study.trajectory) if measured is None else measured
+
+
 def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
 
     The answer now is the last one also if only its loss was predicted anew: the other figures state that loss.
     """
-    answers = predicted_answers(study.trajectory)
+    answers = known_answers(study)
     now = incumbent_of(study)
     if now is not None and not now.preliminary and (not answers or _stated(answers[-1][1]) != _stated(now)):
         answers = predicted_answers([*answers, (study.history.elapsed, now)])
@@ -140,6 +166,27 @@ def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     pairs = enumerate(pairwise(answers), start=1)
     changed = [i for i, (a, b) in pairs if a[1].trial_ids[0] != b[1].trial_ids[0]]
     return [answers[i] for i in sorted({*even.tolist(), *changed[-MAX_ANSWERS // 2 :]})]
+
+
+def _measured_answers(study: ReadableStudy) -> list[tuple[float, Incumbent]] | None:
+    """All answers of a strategy without a model: the best measurement at the target, each time that it improved.
+
+    The trajectory has only those that the run computed. None if the strategy has a model, or is not known here.
+    """
+    try:
+        strategy = study.strategy
+    except ValueError:  # a file of a strategy that is not one of fabolas
+        return None
+    if isinstance(strategy, SurrogateStrategy):
+        return None
+    history = study.history
+    if not len(history):
+        return []
+    at_target = history.complete & study.space.is_at_target(history.points)
+    best = np.minimum.accumulate(np.where(at_target, study.sign * history.losses, np.inf))
+    improved = np.flatnonzero(best < np.concatenate([[np.inf], best[:-1]]))[-MAX_ANSWERS:]
+    answers = ((i, strategy.incumbent(History(history.trials[: i + 1]))) for i in improved.tolist())
+    return [(history.trials[i].elapsed, answer) for i, answer in answers if answer is not None]
 
 
 def _stated(answer: Incumbent) -> tuple[tuple[int, ...], float]:
@@ -196,19 +243,16 @@ def drawing(record: HistoryRecord) -> Drawing:
     if len(record.time):
         x = np.append(record.time, _stop(record))  # the last answer holds until then
         low, high, loss = (np.append(each, each[-1]) for each in (record.low, record.high, record.loss))
-        floor, ceiling = y.range or (0.0, 1.0)
-        layers.append(
-            Band(x, np.clip(low, floor, ceiling), np.clip(high, floor, ceiling), "answer", 0.16, step=True)
-        )
-        texts = (*record.texts, record.texts[-1])
         measured = np.append(record.verified, record.verified[-1])
+        low, high = (np.clip(each, *(y.range or (0.0, 1.0))) for each in (low, high))
+        layers += _bands(x, low, high, measured)
+        texts = (*record.texts, record.texts[-1])
         layers += [
             Line(*_where(x, loss, ~measured), "answer", 1.8, "dot", hover=_repeated(texts), step=False),
             Line(*_where(x, loss, measured), "answer", 2.6, hover=_repeated(texts), step=False),
         ]
     size, alpha = (8, 1.0) if len(record.measured) <= _MANY_MEASUREMENTS else (6, 0.45)
-    place = (record.measured_time, record.measured)
-    layers.append(Points(*place, "second", "diamond", size, alpha, hover=record.measured_texts))
+    layers += _measurements(record, y, size, alpha)
     if len(record.time):
         best, last = record.loss[-1], x[-1:]
         layers.append(Points(last, record.loss[-1:], "answer", size=10, hover=record.texts[-1:]))
@@ -216,7 +260,36 @@ def drawing(record: HistoryRecord) -> Drawing:
         style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
         layers.append(Label(float(last[0]), float(best), text, "answer", **style))
         right = max(right, 24 + _BOLD_CHARACTER * len(text))
-    return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=record.note)
+    outside = any(isinstance(layer, Points) and layer.symbol in ("up", "down") for layer in layers)
+    note = f"{record.note} {OUTSIDE_NOTE}".lstrip() if outside else record.note
+    return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=note)
+
+
+def _measurements(record: HistoryRecord, y: Axis, size: float, alpha: float) -> list[Points]:
+    """Diamonds, and triangles at the edge for measurements beyond it."""
+    low, high = within(y.range or (-np.inf, np.inf), log=y.log)
+    kinds: tuple[tuple[BoolArray, Symbol], ...] = (
+        ((record.measured >= low) & (record.measured <= high), "diamond"),
+        (record.measured > high, "up"),
+        (record.measured < low, "down"),
+    )
+    layers = []
+    for chosen, symbol in kinds:
+        hover = tuple(record.measured_texts[i] for i in np.flatnonzero(chosen))
+        place = (record.measured_time[chosen], np.clip(record.measured[chosen], low, high))
+        if len(hover):
+            layers.append(Points(*place, "second", symbol, size, alpha, hover=hover))
+    return layers
+
+
+def _bands(x: Array, low: Array, high: Array, measured: BoolArray) -> list[Band]:
+    """The band of a line of steps (a,) in parts: pale from an answer on that was not measured at the target."""
+    ends = [*(np.flatnonzero(measured[1:] != measured[:-1]) + 1).tolist(), len(measured) - 1]
+    parts = [slice(start, end + 1) for start, end in pairwise([0, *ends])]
+    return [
+        Band(x[part], low[part], high[part], "answer", 0.16 if measured[part.start] else 0.06, step=True)
+        for part in parts
+    ]
 
 
 def _where(x: Array, y: Array, chosen: BoolArray) -> tuple[Array, Array]:
@@ -238,12 +311,20 @@ def _worth_showing(record: HistoryRecord, *, log: bool) -> Array:
     if log:
         late = record.log_time | (record.time >= _EARLY * record.end)
         late[-_LEAST_ANSWERS:] = True
-        return np.concatenate([record.loss[late], last, record.measured])
-    measured = record.measured
-    if len(measured) > 8:
-        worst = np.quantile(measured, [0.05, 0.95])
-        measured = measured[(measured >= worst[0]) & (measured <= worst[1])]
-    return np.concatenate([record.loss[len(record.loss) // 5 :], last, measured, record.measured[-1:]])
+        answers = np.append(record.loss[late], last)
+    else:
+        answers = np.append(record.loss[len(record.loss) // 5 :], last)
+    return np.append(answers, record.measured[_near(record.measured, answers, record.what, log=log)])
+
+
+def _near(measured: Array, answers: Array, what: str, *, log: bool) -> BoolArray:
+    """Which measurements (m,) the axis holds: the better half, and those not much worse than the answers."""
+    if len(measured) < 2 or len(answers) < 2:
+        return np.ones(len(measured), dtype=np.bool_)
+    m, a = (np.log(each) if log else each for each in (measured, answers))
+    worse, a = (m, a) if what == "loss" else (-m, -a)
+    limit = max(a.max() + np.ptp(a), np.median(worse))
+    return np.asarray(worse <= limit)
 
 
 def _stop(record: HistoryRecord) -> float:

@@ -18,6 +18,7 @@ NARROW_WIDTH = 360  # pixels of a figure on a phone
 _GAP = 82  # between columns, for tick labels and the axis title
 _TICKS = 26  # below a panel
 _AXIS_TITLE = 36
+_ABOVE_NOTE = 6  # pixels below the title of an axis that a note does not need
 _ABOVE = 14  # of a panel without a title
 _TITLE = 22
 _SUBTITLE = 18
@@ -65,8 +66,10 @@ class Grid:
         width = (NARROW_WIDTH if narrow else WIDTH) - margin["l"] - margin["r"]
         panel_width = (width - (columns - 1) * _GAP) / columns
         below = 8 + max(_tick_height(panel.x, panel_width) for panel in drawing.panels)
-        below += _AXIS_TITLE * any(p.x.title for p in drawing.panels)
-        margin["b"] = below + NOTE_LINE * len(note_lines(drawing.note, narrow=narrow))
+        titled = any(p.x.title for p in drawing.panels)
+        below += _AXIS_TITLE * titled
+        lines = note_lines(drawing.note, narrow=narrow)
+        margin["b"] = below + NOTE_LINE * len(lines) - (_ABOVE_NOTE if lines and titled else 0)
         inner = rows * drawing.height + (rows - 1) * (below + above)
         domains = []
         for i in range(len(drawing.panels)):

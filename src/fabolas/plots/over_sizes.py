@@ -10,11 +10,20 @@ import numpy as np
 from fabolas._types import Array, BoolArray, IntArray
 from fabolas.plots.drawing import Axis, Band, Label, Layer, Line, Lines, Points, Symbol
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import config_lines, short_name, shortened, shown_trials, thinned_note, trial_lines
+from fabolas.plots.labels import (
+    config_lines,
+    fidelity_text,
+    short_name,
+    shortened,
+    shown_trials,
+    thinned_note,
+    trial_lines,
+)
 from fabolas.plots.model import Interval, Model, incumbent_of
 from fabolas.plots.ticks import linear_axis, log_ticks, number
 
 COLOURS = ("answer", "second", "third", "fourth", "fifth")  # of the curves, the answer's first
+OUTSIDE_NOTE = "Triangles at the edge are trials outside the picture."
 _WEAKEST_RIVAL = 0.5  # place in the ranking of all configurations, from 0 for the best to 1
 _N_SIZES = 56  # of each curve
 _N_PATHS = 200  # trainings whose reports are shown, at most
@@ -136,7 +145,7 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
         study: The study.
         name: The fidelity of the horizontal axis.
         cloud: The trials.
-        curves: The beginning of a sentence about curves, such as "The curve has"; nothing without them.
+        curves: The beginning of a sentence about curves, such as "The curve is drawn for"; nothing without them.
     """
     others = " and ".join(shortened(other) for other in study.space.fidelities if other != name)
     if not others:
@@ -146,6 +155,13 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
         "" if cloud.others_at_target.all() else f"Hollow points are trials with {others} below the target."
     )
     return " ".join(filter(None, [assumed, below]))
+
+
+def outside_note(cloud: Cloud, axis: Axis) -> str:
+    """What is said of trials beyond the vertical axis; nothing if there are none."""
+    low, high = within(axis.range or (-np.inf, np.inf), log=axis.log)
+    outside = (cloud.curve < 0) & ((cloud.values < low) | (cloud.values > high))
+    return OUTSIDE_NOTE if outside.any() else ""
 
 
 def paths_of(study: ReadableStudy, name: str, xs: Array) -> Paths:
@@ -219,7 +235,7 @@ def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> 
 def draw_axis(axis: SizeAxis) -> Axis:
     """The horizontal axis; the target is its last tick."""
     if not axis.log:
-        return linear_axis(axis.name, axis.low, axis.target)
+        return linear_axis(short_name(axis.name), axis.low, axis.target)
     margin = (axis.target / axis.low) ** 0.02
     apart = (axis.target / axis.low) ** 0.09  # ticks closer than this would overlap
     inner = [v for v, _ in log_ticks(axis.low, axis.target) if apart * axis.low < v < axis.target / apart]
@@ -235,7 +251,7 @@ def draw_cloud(cloud: Cloud, limits: tuple[float, float], *, log: bool) -> list[
     Trials beyond the limits of the vertical axis are triangles at its ends.
     """
     layers: list[Layer] = []
-    low, high = _within(limits, log=log)
+    low, high = within(limits, log=log)
     inside = (low <= cloud.values) & (cloud.values <= high)
     kinds: tuple[tuple[bool, Symbol, float], ...] = ((False, "ring", 1.0), (True, "circle", 0.7))
     for full, symbol, alpha in kinds:
@@ -269,7 +285,7 @@ def draw_paths(paths: Paths, limits: tuple[float, float]) -> list[Layer]:
     return layers
 
 
-def _within(limits: tuple[float, float], *, log: bool) -> tuple[float, float]:
+def within(limits: tuple[float, float], *, log: bool) -> tuple[float, float]:
     """Limits a little inside of others, so that a mark at them is not cut."""
     low, high = np.log(limits) if log else limits
     ends = np.array([low + 0.015 * (high - low), high - 0.015 * (high - low)])
@@ -294,18 +310,19 @@ def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
 
 
 def draw_curves(
-    curves: Sequence[Curve], limits: tuple[float, float], texts: Sequence[Sequence[str]]
+    curves: Sequence[Curve], name: str, limits: tuple[float, float], texts: Sequence[Sequence[str]]
 ) -> list[Layer]:
     """Lines with their bands; all bands are behind all lines, so that no band changes the colour of a line.
 
     Args:
         curves: The curves, the answer's first, which is in front.
+        name: The fidelity of the horizontal axis.
         limits: The ends of the vertical axis, to which bands are cut.
         texts: (m,) Texts of the medians, for each curve.
     """
     order = list(enumerate(curves))[::-1]
     bands = [layer for i, curve in order for layer in _bands(curve, i, limits)]
-    return [*bands, *(_line(curve, i, texts[i]) for i, curve in order)]
+    return [*bands, *(_line(curve, i, name, texts[i]) for i, curve in order)]
 
 
 def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
@@ -318,10 +335,10 @@ def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
     return [*layers, Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1)]
 
 
-def _line(curve: Curve, i: int, medians: Sequence[str]) -> Line:
+def _line(curve: Curve, i: int, name: str, medians: Sequence[str]) -> Line:
     """The line of the medians; hovering shows prediction and configuration."""
     hover = tuple(
-        (f"Predicted, {curve.name}", text, f"at {number(size)}", *curve.texts)
+        (f"Predicted, {curve.name}", text, fidelity_text({name: size}), *curve.texts)
         for text, size in zip(medians, curve.sizes.tolist(), strict=True)
     )
     return Line(curve.sizes, curve.interval.centre, COLOURS[i], 3.0 if i == 0 else 1.7, hover=hover)

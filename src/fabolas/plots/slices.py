@@ -203,8 +203,8 @@ def _slice_layers(
     layers.append(Points(each.measured, record.losses, "faint", size=5, alpha=0.7, hover=record.texts))
     if each.axis.ordered:
         layers += [
-            Band(x, floor, shade, "second", 0.25),
             Band(x, low, high, "answer", 0.16),
+            Band(x, floor, shade, "second", 0.45),
             Line(x, of.centre, "answer", 2.2, hover=texts),
         ]
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from fabolas._types import Array
 from fabolas.display import safe_matplotlib
 from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Layer, Line, Panel, Points, Rule
 from fabolas.plots.figure import Theme
@@ -211,10 +212,9 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
     first, last, step = layer.levels
     levels = first + step * np.arange(round((last - first) / step) + 1)
     if not layer.filled:
+        x, y, z = _refined(layer)
         style: dict[str, Any] = {"linewidths": 0.75 * zoom, "linestyles": "solid"}
-        axes.contour(
-            layer.x, layer.y, layer.z, levels, colors=[colour(layer.colour, theme)], zorder=order, **style
-        )
+        axes.contour(x, y, z, levels, colors=[colour(layer.colour, theme)], zorder=order, **style)
         return
     from matplotlib.colors import ListedColormap, to_rgb
 
@@ -225,11 +225,31 @@ def _(layer: Contours, axes: Axes, theme: Theme, zoom: float, order: int) -> Non
     axes.contourf(layer.x, layer.y, layer.z, levels, cmap=ListedColormap(shades), extend="max", zorder=order)
 
 
+def _refined(layer: Contours) -> tuple[Array, Array, Array]:
+    """A denser grid, so that lines are as smooth as those of Plotly.
+
+    Each value is between those of the four points around it, so that there is no line around a point that is none of
+    the original ones.
+    """
+    from scipy.interpolate import RectBivariateSpline  # slow to import
+
+    if min(len(layer.x), len(layer.y)) < 4:
+        return layer.x, layer.y, layer.z
+    x, y = (np.linspace(each[0], each[-1], 4 * len(each)) for each in (layer.x, layer.y))
+    i, j = (
+        np.clip(np.searchsorted(given, new, side="right") - 1, 0, len(given) - 2)
+        for given, new in ((layer.y, y), (layer.x, x))
+    )
+    around = np.stack([layer.z[np.ix_(i + a, j + b)] for a in (0, 1) for b in (0, 1)])
+    smooth = RectBivariateSpline(layer.y, layer.x, layer.z)(y, x)
+    return x, y, np.clip(smooth, around.min(axis=0), around.max(axis=0))
+
+
 @_draw.register(Label)
 def _(layer: Label, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     if not layer.text:  # it is for a phone only
         return
-    behind = {"facecolor": colour("paper", theme), "alpha": 0.7, "edgecolor": "none", "pad": 0.5}
+    behind = {"facecolor": colour("paper", theme), "alpha": 1.0, "edgecolor": "none", "pad": 0.5}
     axes.annotate(
         safe_matplotlib(layer.text),
         (layer.x, layer.y),

@@ -196,9 +196,15 @@ def _annotation(label: Label, panel: Panel, suffix: str, theme: Theme) -> dict[s
         "showarrow": False,
         **label_place(label),
         "font": {"size": label.size, "color": colour(label.colour, theme)},
-        "bgcolor": colour("paper", theme, 0.7) if label.background or label.in_margin else "rgba(0,0,0,0)",
+        "bgcolor": _behind(label, theme),
         "borderpad": 1,
     }
+
+
+def _behind(label: Label, theme: Theme) -> str:
+    if label.background:
+        return colour("paper", theme)
+    return colour("paper", theme, 0.7) if label.in_margin else "rgba(0,0,0,0)"
 
 
 def _label_text(label: Label, *, narrow: bool) -> str:
@@ -231,6 +237,7 @@ def _add_legend_and_note(layout: dict[str, Any], drawing: Drawing, theme: Theme)
         layout["legend"] = {
             "orientation": "h",
             "entrywidth": legend_width(drawing),
+            "indentation": -12,  # the first mark is below the text above the figure
             "font": font,
             "bgcolor": "rgba(0,0,0,0)",
             **place,
@@ -238,7 +245,7 @@ def _add_legend_and_note(layout: dict[str, Any], drawing: Drawing, theme: Theme)
     if drawing.note:
         place = {"xref": "container", "yref": "container", "x": 0, "xanchor": "left", "yanchor": "top"}
         font = {"size": 12, "color": colour("muted", theme)}
-        layout["title"] = {**place, "font": font, "pad": {"l": 8}}  # its text depends on the width
+        layout["title"] = {**place, "font": font}  # its text depends on the width
 
 
 def _hover(hover: tuple[Lines, ...] | None) -> dict[str, Any]:
@@ -337,7 +344,7 @@ def _(layer: Contours, theme: Theme) -> list[dict[str, Any]]:
     else:
         data["line"] = {"width": 1, "color": colour(layer.colour, theme), "smoothing": 1}
         data["contours"] |= {"coloring": "none"}
-    values = 10.0**layer.z if layer.log else layer.z
+    values = layer.z if layer.values is None else layer.values
     return [{**data, **_contour_hover(values, layer.hover), "showlegend": False}]
 
 

@@ -14,6 +14,7 @@ from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
 from fabolas.trials import Incumbent, Trial
 
+PLUS_MINUS = "The ± is one standard deviation of the prediction."
 _NO_BREAK = "\u00a0"  # a space at which no line ends
 _MAX_MEASUREMENTS = 5  # at the target that are listed
 _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e9  # beyond these, a loss has a power of ten, as in the figures
@@ -119,27 +120,35 @@ class Answer:
             if self.preliminary:
                 return f"The configuration was evaluated below the target only, in {trials}."
             return (
-                f"This is a prediction: the configuration was evaluated below the target only, in {trials}."
+                f"This is a prediction: the configuration was evaluated below the target only, in {trials}. "
+                f"{PLUS_MINUS}"
             )
         shown = ", ".join(plain(loss, self.incumbent.std) for loss in self.measured[-_MAX_MEASUREMENTS:])
         times = "once" if len(self.measured) == 1 else f"{number(len(self.measured))} times"
         last = "" if len(self.measured) <= _MAX_MEASUREMENTS else "last "
         there = "there" if self.target else ""
-        return f"It was evaluated {there} {times}, with the {last}{self.what} {shown}.".replace("  ", " ")
+        said = f"It was evaluated {there} {times}, with the {last}{self.what} {shown}.".replace("  ", " ")
+        return said if self.incumbent.std == 0.0 else f"{said} {PLUS_MINUS}"
 
     def cost(self, *, running: bool = False) -> str:
         """Say in a sentence what the search cost, or has cost so far."""
+        one = self._one_training()
+        if not self.elapsed > 0:
+            known = f" One training of {one}." if one else ""
+            return f"No time is recorded: the trials were measured elsewhere, or their costs are not known.{known}"
         took = f"The search {'has taken' if running else 'took'} {duration(self.elapsed)}"
         overhead = f"{percent(self.overhead_share)} of it for choosing trials"
-        if self.full_training is None or self.full_trainings is None:
+        if self.full_trainings is None:
             return f"{took}, {overhead}."
-        one = duration(self.full_training.seconds)
+        return f"{took}, {overhead}. That is {count(self.full_trainings)}: one training of {one}."
+
+    def _one_training(self) -> str:
+        """What one training of the configuration takes, as the end of a sentence; nothing if it is not known."""
+        if self.full_training is None:
+            return ""
         how = "takes" if self.full_training.measured else "is predicted to take"
         where = " on all the data" if self.target else ""
-        return (
-            f"{took}, {overhead}. That is {count(self.full_trainings)}: one training of this configuration"
-            f"{where} {how} {one}."
-        )
+        return f"this configuration{where} {how} {duration(self.full_training.seconds)}"
 
     def why_none(self) -> str:
         """Say in a sentence why there is no answer."""

@@ -61,7 +61,7 @@ def _head(page: Overview, *, live: bool) -> Markup:
     if page.state.running:
         text = "running" if live else "running when this report was made"
         return join(title, tag("span", text, class_="chip live"))
-    return join(title, tag("span", "not running", class_="chip")) if live else title
+    return join(title, tag("span", "not running" if live else "report of a search by fabolas", class_="chip"))
 
 
 def _answer(answer: Answer, *, running: bool) -> Markup:
@@ -107,7 +107,7 @@ def _prediction(answer: Answer) -> Markup:
     return tag(
         "p",
         f"The best configuration has a predicted {answer.what} of ",
-        tag("strong", answer.loss(), class_="loss", title="± one standard deviation"),
+        tag("strong", answer.loss(), class_="loss"),
         f"{answer.where()}, ",
         verified,
         " there." if answer.target else ".",
@@ -135,11 +135,12 @@ def _numbers(page: Overview) -> Markup:
     shown = [("Trials", number(answer.trials), _failed(answer))]
     if answer.target:
         shown.append(("At the target", number(page.at_target), ""))
-    shown.append(("Time", duration(answer.elapsed), ""))
-    if answer.full_trainings is not None:
-        text, _, unit = count(answer.full_trainings).partition(" ")
-        shown.append(("Cost", text, unit))
-    shown.append(("Overhead", percent(answer.overhead_share), ""))
+    if answer.elapsed > 0:
+        shown.append(("Time", duration(answer.elapsed), ""))
+        if answer.full_trainings is not None:
+            text, _, unit = count(answer.full_trainings).partition(" ")
+            shown.append(("Cost", text, unit))
+        shown.append(("Overhead", percent(answer.overhead_share), ""))
     return join(
         *(
             tag("div", tag("dt", name), tag("dd", value, tag("small", f" {more}") if more else ""))

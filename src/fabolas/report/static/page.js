@@ -132,8 +132,11 @@
         link.setAttribute("aria-current", "true");
       } else link.removeAttribute("aria-current");
     }
+    if (!current) document.querySelector("nav")?.scrollTo({ left: 0 }); // back at the top of the page
   }
   addEventListener("scroll", () => requestAnimationFrame(markCurrent), { passive: true });
+  const contents = document.querySelector("nav");
+  contents?.addEventListener("scroll", () => contents.classList.toggle("scrolled", contents.scrollLeft > 1), { passive: true });
 
   const tablePlace = document.getElementById("trials-table");
   const table = tablePlace && new fabolasTable(tablePlace);

@@ -19,7 +19,8 @@ const fabolasTable = (() => {
     return element;
   }
 
-  // A time in two units, as plots/durations.py writes it: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h.
+  // A time in two units, as plots/durations.py writes it: 70.9 µs, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h. Here
+  // all three digits are kept, because times are compared digit by digit: 5.60 s.
   function duration(value) {
     if (value >= 59.95) {
       const kinds = [[172800, 3600, 24, "d", "h"], [3599.5, 60, 60, "h", "min"], [0, 1, 60, "min", "s"]];
@@ -29,7 +30,7 @@ const fabolasTable = (() => {
       return rest ? `${whole} ${unit} ${String(rest).padStart(2, "0")} ${small}` : `${whole} ${unit}`;
     }
     const [unit, name] = [[1, "s"], [0.001, "ms"], [0.000001, "µs"]].find(([unit]) => value >= 0.9995 * unit) ?? [1, "s"];
-    return `${Number((value / unit).toPrecision(3))} ${name}`;
+    return `${value > 0 ? (value / unit).toPrecision(3) : value} ${name}`;
   }
 
   const SUPERSCRIPT = { "-": "⁻", ...Object.fromEntries([..."⁰¹²³⁴⁵⁶⁷⁸⁹"].map((c, i) => [i, c])) };
@@ -55,6 +56,14 @@ const fabolasTable = (() => {
     const place = (value) => Math.floor(Math.log10(value));
     const needed = place(Math.max(Math.abs(lowest), Math.abs(highest))) - place(Math.min(...steps) / 10) + 1;
     return Math.min(Math.max(needed, 4), 8);
+  }
+
+  // Equal decimals for values that are within two decades, so that they are below each other; null for others.
+  function decimalsOf(values, digits) {
+    const sizes = values.filter((value) => typeof value === "number" && value !== 0).map(Math.abs);
+    const places = [Math.min(...sizes), Math.max(...sizes)].map((size) => Math.floor(Math.log10(size)));
+    if (!sizes.length || places[0] < -3 || places[1] > 3 || places[1] - places[0] > 2) return null;
+    return Math.max(digits - 1 - places[0], 0);
   }
 
   function shown(value, kind, digits = 4, least = 1) {
@@ -143,7 +152,11 @@ const fabolasTable = (() => {
       this.reason = reason;
       this.index = Object.fromEntries(columns.map((column, i) => [column.key, i]));
       this.visible = columns.map((column, i) => ({ ...column, i })).filter((column) => !HIDDEN.has(column.key));
-      for (const column of this.visible) if (column.kind === "number") column.digits = digitsOf(rows.map((row) => row[column.i]));
+      for (const column of this.visible) {
+        const values = rows.map((row) => row[column.i]);
+        if (column.kind === "number") column.digits = digitsOf(values);
+        if (column.key === "loss") column.decimals = decimalsOf(values, column.digits);
+      }
       this.search.placeholder = this.example();
       const kinds = [...new Set(rows.map((row) => row[this.index.status]))].sort();
       const chosen = this.status.value;
@@ -263,8 +276,11 @@ const fabolasTable = (() => {
         cell.append(button);
         return cell;
       }
-      const least = column.key === "loss" ? column.digits : 1; // losses are compared digit by digit
-      cell.textContent = shown(value, column.kind, column.digits, least);
+      const { kind, digits, decimals = null } = column;
+      const aligned = decimals !== null && typeof value === "number";
+      const least = column.key === "loss" ? digits : 1; // losses are compared digit by digit
+      if (aligned) cell.textContent = value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+      else cell.textContent = shown(value, kind, digits, least);
       cell.className = NUMERIC.has(column.kind) ? "number" : "text";
       if (column.key === "status") cell.classList.add(value);
       if (typeof value === "string" && value.length > 24) cell.title = value;
