@@ -115,6 +115,20 @@ def test_the_finalist_is_the_best_configuration_that_was_not_tried_at_the_target
     assert finalist(study, 0.0, Budget(1.0)) is None
 
 
+def test_once_the_target_was_measured_the_cost_limit_of_a_finalist_hardly_exceeds_the_budget() -> None:
+    with Study({"x": Float(0.0, 1.0)}, {"size": (100, 10_000)}, seed=0) as study:
+        for x, size in [*((x, 100) for x in np.linspace(0.02, 0.98, 13)), (0.5, 10_000)]:
+            study.add({"x": x}, {"size": size}, abs(x - 0.5) + 0.01, size * 10.0 ** -abs(x - 0.5))
+        cheapest = study.predict({"x": 0.02})
+        median, limit = float(cheapest.cost[0]), float(cheapest.cost_limit[0])
+        seconds = median / 0.79
+        assert probably_fits(study, median, limit, seconds, Budget(seconds))
+        assert limit > seconds + 0.1 * seconds
+        assert finalist(study, seconds, Budget(seconds)) is None
+        assert finalist(study, seconds, Budget(10.0 * limit)) is not None
+        assert finalist(study, limit, Budget(limit)) is not None
+
+
 def test_before_the_target_was_measured_the_cost_limit_must_not_be_far_beyond_the_budget(
     study: Study,
 ) -> None:

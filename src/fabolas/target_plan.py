@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fabolas._types import Array, BoolArray
 from fabolas.budget import Budget
 from fabolas.study import Study
 from fabolas.trials import VERIFICATION, Incumbent
@@ -24,6 +25,9 @@ _STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first o
 # A target evaluation probably fits if its predicted cost is at most this share of the time left. Before the target was
 # measured, its cost limit must also exceed the time left by at most this share of the budget.
 _FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
+# Once the target was measured, the cost limit of a further configuration may exceed the time left by at most this share
+# of the budget: it can only improve an answer that is there.
+_FINALIST_EXCESS = 0.1
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ def as_near_as_fits(
 
 
 def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | None:
-    """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
+    """The best configuration that was not evaluated at the target and whose evaluation there fits; else None.
 
     Args:
         study: The study.
@@ -203,10 +207,24 @@ def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | N
         return None
     points = space.at_target(untried)
     prediction = study.predict_points(points)
-    fits = probably_fits(study, prediction.cost, prediction.cost_limit, seconds, budget)
+    fits = _finalist_fits(study, prediction.cost, prediction.cost_limit, seconds, budget)
     losses = np.where(fits, study.sign * prediction.loss, np.inf)
     best = int(np.argmin(losses))
     return space.decode(points[best])[0] if math.isfinite(losses[best]) else None
+
+
+def _finalist_fits(study: Study, cost: Array, limit: Array, seconds: float, budget: Budget) -> BoolArray:
+    """(n,) As `probably_fits`; once the target was measured, the cost limit may hardly exceed the time left."""
+    fits = probably_fits(study, cost, limit, seconds, budget)
+    if budget.seconds is None or not _is_measured(study):
+        return np.asarray(fits)
+    return np.asarray(fits & (limit <= seconds + _FINALIST_EXCESS * budget.seconds))
+
+
+def _is_measured(study: Study) -> bool:
+    """Whether a trial is complete at the target."""
+    history = study.history
+    return bool((history.complete & study.space.is_at_target(history.points)).any())
 
 
 def is_verifying(study: Study) -> bool:
@@ -234,9 +252,7 @@ def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: B
     In the final phase there is no better use of the time, so the cost limit may exceed it: by a share of the budget as
     long as the cost of the target is only extrapolated, and by any amount once a trial was complete there.
     """
-    history = study.history
-    measured = bool((history.complete & study.space.is_at_target(history.points)).any())
-    excess = math.inf if measured or budget.seconds is None else _MAX_EXCESS * budget.seconds
+    excess = math.inf if _is_measured(study) or budget.seconds is None else _MAX_EXCESS * budget.seconds
     return (limit <= seconds) | ((cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess))
 
 
