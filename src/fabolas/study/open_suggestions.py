@@ -14,6 +14,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.display import error_summary, safe_text
 from fabolas.execution import MIN_COST_SECONDS, Ended
+from fabolas.plain_values import to_number
 from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.trials import ADDED, Outcome, Suggestion, Trial, as_cost, as_info
@@ -238,7 +239,8 @@ def trial_from_elsewhere(
     """The trial of a result that was measured elsewhere; arguments as for ``Study.add``."""
     point = space.encode(config, fidelity)
     suggestion = Suggestion(suggestion_id, *space.decode(point), point, ADDED, effort=0.0)
-    seconds, kept = as_cost(cost), as_info(info)
+    seconds = 0.0 if cost == 0 else as_cost(cost, remedy="give 0 if it is unknown")
+    kept = as_info(info)
     if loss is None:
         return Trial(suggestion, "failed", None, seconds, kept, "added as a failed evaluation")
     return Trial(suggestion, "complete", loss, seconds, kept)
@@ -260,17 +262,18 @@ def ended_trial(entry: OpenSuggestion, ended: Ended) -> Trial:
     )
 
 
-def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float:
-    """The value of the reported fidelity; arguments as for ``Study.tell_report``.
+def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float | int:
+    """The value of the reported fidelity as a plain number; arguments as for ``Study.tell_report``.
 
     Raises:
         ValueError: If it is another fidelity, or the value does not increase.
+        TypeError: If the value is not a number.
     """
     name = space.curve_name
     if name is None or list(fidelity) != [name]:
         wanted = "one that is declared with reports=True" if name is None else repr(name)
         raise ValueError(f"expected a report with the fidelity {wanted}, got {', '.join(fidelity) or 'none'}")
-    value = fidelity[name]
+    value = to_number(fidelity[name], f"a reported {name}")
     if entry.reports and value <= entry.reports[-1].fidelity[name]:
         raise ValueError(
             f"expected reports with increasing {name}, got {value} after {entry.reports[-1].fidelity[name]}"
@@ -283,7 +286,6 @@ def report_of(space: Space, suggestion: Suggestion, value: float, loss: float, c
 
     Raises:
         ValueError: If no fidelity has reports, or the value is above what was suggested.
-        TypeError: If the value is not a number.
     """
     name, column = space.curve_name, space.curve_column
     if name is None or column is None:
