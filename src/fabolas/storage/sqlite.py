@@ -106,14 +106,14 @@ class SqliteStorage:
     def add_report(self, suggestion_id: int, report: Report) -> None:
         with self._lock:
             with self._transaction() as connection:
+                _check_unended(connection, suggestion_id)
                 insert_report(connection, suggestion_id, report)
             self._mirror.add_report(suggestion_id, report)
 
     def add_reported(self, trial: Trial) -> None:
         with self._lock:
             with self._transaction(checkpoint=True) as connection:
-                if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (trial.id,)).fetchone():
-                    raise ValueError(f"suggestion {trial.id} has already ended")
+                _check_unended(connection, trial.id)
                 insert_outcome(connection, "reported", trial)
             self._mirror.add_reported(trial)
 
@@ -155,7 +155,8 @@ class SqliteStorage:
                 yield connection
             except sqlite3.IntegrityError as error:
                 raise ValueError(
-                    f"{safe_text(self.path)} keeps each suggestion and each outcome once: {error}"
+                    f"{safe_text(self.path)} keeps each suggestion and each outcome once, and nothing about an unknown "
+                    f"suggestion: {error}"
                 ) from error
 
     def _rescue(self, lost: StudyDatabase, problem: str) -> StudyDatabase:
@@ -242,6 +243,11 @@ def _create_if_new(path: Path, identity: Identity) -> None:
     else:
         check_no_foreign_journal(path)
         create(path, identity.describe())
+
+
+def _check_unended(connection: sqlite3.Connection, suggestion_id: int) -> None:
+    if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (suggestion_id,)).fetchone():
+        raise ValueError(f"suggestion {suggestion_id} has already ended")
 
 
 def _save_run_budget(connection: sqlite3.Connection, run_budget: RunBudget) -> None:
