@@ -525,3 +525,19 @@ def test_a_second_run_whose_budget_is_used_up_says_that_nothing_was_run(tmp_path
     assert "no trial was run now" not in str(run())
     assert "no trial was run now, because earlier runs of this study have used up the budget" in str(run())
     assert "no trial was run now" not in str(run(fresh_budget=True))
+
+
+def test_a_second_run_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    run = partial(
+        fabolas.minimize,
+        lambda config: config["x"],
+        {"x": fabolas.Float(0.0, 1.0)},
+        strategy="random",
+        storage=tmp_path / "run.db",
+        seed=0,
+        progress=False,
+    )
+    run(max_trials=4)
+    text = str(run(max_trials=100, target_loss=1.0))
+    assert "used up the budget" not in text
+    assert "no trial was run now: a trial at the target has the loss" in text

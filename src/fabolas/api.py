@@ -105,8 +105,14 @@ class Result(StudyView):
     def _work(self) -> str:
         if not self._ran_nothing:
             return super()._work()
-        used_up = "no trial was run now, because earlier runs of this study have used up the budget"
-        return f"{super()._work()}\n{used_up}; give a larger one, fresh_budget=True or another storage"
+        ended_early = self.stopped or self.given_up
+        why = (
+            ", because earlier runs of this study have used up the budget; give a larger one, fresh_budget=True or "
+            "another storage"
+            if ended_early is None
+            else f": {ended_early}"
+        )
+        return f"{super()._work()}\nno trial was run now{why}"
 
     def __repr__(self) -> str:
         counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"

@@ -145,9 +145,9 @@ class Ledger:
 
     @property
     def overhead(self) -> float:
-        """Seconds of overhead, including what the next suggestion will record."""
-        recorded = sum(self.history.overheads.tolist()) + self.open_suggestions.overhead
-        return float(recorded) + self._timer.unrecorded
+        """Seconds of overhead: of ended, pending and waiting suggestions, and what the next one will record."""
+        still_open = sum(suggestion.overhead for suggestion in self.open_suggestions.all)
+        return float(sum(self.history.overheads.tolist()) + still_open) + self._timer.unrecorded
 
     def hand_out(
         self, suggestion: Suggestion, state: dict[str, Array], state_before: dict[str, Array], *, queued: bool

@@ -273,7 +273,9 @@ class Study(StudyView):
             Whether the training should stop, see ``stop_early`` of the strategy; tell it with ``stopped=True`` then.
 
         Raises:
-            ValueError: If the suggestion is unknown or has ended, or the fidelity is not one with reports.
+            ValueError: If the suggestion is unknown or has ended, the fidelity is not one with reports, its value does
+                not increase or is above the suggested one, or the loss or the cost is not a finite number.
+            TypeError: If a value is not a number.
         """
         return self._ledger.tell_report(suggestion, loss, cost, fidelity)
 
@@ -342,12 +344,12 @@ class Study(StudyView):
             config: A configuration of the space.
             fidelity: Fidelities by name; None for the target.
             loss: A finite number; None if the evaluation failed.
-            cost: Seconds that the evaluation took.
+            cost: Seconds that the evaluation took; 0 if that is unknown.
             info: Anything to keep with the trial, stored as JSON.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity, the loss is not finite, or the cost is
-                not > 0.
+                not >= 0.
             TypeError: If a value is of the wrong type.
         """
         return self._ledger.add_from_elsewhere(config, fidelity, loss, cost, info, self.strategy.state())
