@@ -1,4 +1,4 @@
-"""A storage in one SQLite file. A killed process cannot damage it, and its last step is not lost."""
+"""A storage in one SQLite file. A process that is killed does not damage it and loses no finished step."""
 
 import json
 import sqlite3
@@ -65,7 +65,7 @@ class SqliteStorage:
         database = _locked(self.path, lambda: _create_if_new(self.path, identity))
         try:
             record = database.load(identity)
-            with database.transaction(checkpoint=True) as connection:
+            with database.transaction(copy_log=True) as connection:
                 # The budget of the last run does not apply to this one.
                 connection.execute("DELETE FROM study WHERE key = ?", (RUN_BUDGET,))
         except BaseException:
@@ -112,14 +112,14 @@ class SqliteStorage:
 
     def add_reported(self, trial: Trial) -> None:
         with self._lock:
-            with self._transaction(checkpoint=True) as connection:
+            with self._transaction(copy_log=True) as connection:
                 _check_unended(connection, trial.id)
                 insert_outcome(connection, "reported", trial)
             self._mirror.add_reported(trial)
 
     def add_trial(self, trial: Trial) -> None:
         with self._lock:
-            with self._transaction(checkpoint=True) as connection:
+            with self._transaction(copy_log=True) as connection:
                 insert_outcome(connection, "outcome", trial)
                 connection.execute("DELETE FROM reported WHERE suggestion = ?", (trial.id,))
             self._mirror.add_trial(trial)
@@ -143,14 +143,14 @@ class SqliteStorage:
                 self._database = None
 
     @contextmanager
-    def _transaction(self, *, checkpoint: bool = False) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, copy_log: bool = False) -> Iterator[sqlite3.Connection]:
         if self._database is None:
             raise RuntimeError(
                 f"the storage {safe_text(self.path)} is not open; call open() first, or use a study that is open"
             )
         if problem := self._database.problem(*self._mirror.counts):
             self._database = self._rescue(self._database, problem)
-        with self._database.transaction(checkpoint=checkpoint) as connection:
+        with self._database.transaction(copy_log=copy_log) as connection:
             try:
                 yield connection
             except sqlite3.IntegrityError as error:
@@ -189,7 +189,7 @@ class SqliteStorage:
         description, record = self._identity.describe(), self._mirror.record
         database = _locked(path, lambda: create(path, description, record))
         database.load(self._identity)
-        with database.transaction(checkpoint=True) as connection:
+        with database.transaction(copy_log=True) as connection:
             if self._mirror.run_budget is not None:
                 _save_run_budget(connection, self._mirror.run_budget)
         return database

@@ -1,4 +1,4 @@
-"""The suggestions of a study that have not ended, and the trials that are made of what a study is told about them.
+"""The suggestions of a study that have not ended, and how a trial is made from a suggestion and its outcome.
 
 Nothing is recorded here: the ledger does that.
 """
@@ -78,7 +78,7 @@ class OpenSuggestions:
 
     @property
     def handed_out(self) -> tuple[Suggestion, ...]:
-        """Those that were handed out, in that order."""
+        """Those that were handed out, the earliest first."""
         return tuple(entry.suggestion for entry in self._entries.values() if not entry.waiting)
 
     @property
@@ -123,7 +123,7 @@ class OpenSuggestions:
         self._entries.pop(suggestion_id, None)
 
     def hand_out_waiting(self) -> OpenSuggestion | None:
-        """The waiting suggestion of lowest id, which is then queued; None if none waits."""
+        """Hand out the waiting suggestion with the lowest id; None if none waits."""
         waiting = [suggestion_id for suggestion_id, entry in self._entries.items() if entry.waiting]
         if not waiting:
             return None
@@ -140,7 +140,7 @@ class OpenSuggestions:
     def find(
         self, given: Suggestion | int, ended: Sequence[Trial], or_abandoned: bool = False
     ) -> OpenSuggestion:
-        """The suggestion that is given itself or by its id.
+        """The open suggestion that belongs to a Suggestion or to an id.
 
         Args:
             given: What ``ask`` returned, or its id.
