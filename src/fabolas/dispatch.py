@@ -96,7 +96,7 @@ class Dispatcher:
             self.in_objective = False
 
     def seconds_to_wait(self) -> float | None:
-        """Seconds until the time budget is used up; after that, until the end of the grace period. None for no limit."""
+        """Seconds until the time budget is used up, or, after that, until the grace period ends; None for no limit."""
         if self._state.budget.seconds is None or not self._backend.asynchronous:
             return None
         if self._state.seconds_left > 0:
@@ -155,7 +155,7 @@ class Dispatcher:
         """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.
 
         A suggestion that is prepared early knows one outcome less. So one is prepared only if it saves time: if n
-        suggestions for n workers take longer than 2 % of a trial. Before the first complete trial one is always prepared.
+        suggestions for n workers take longer than 2 % of a trial. Before a trial is complete, one is always prepared.
         """
         if not self._backend.asynchronous:
             return False

@@ -30,7 +30,7 @@ from fabolas.storage.schema import (
 
 # How long to wait while another program writes to the file. Long, because the alternative is to end the run.
 _BUSY_TIMEOUT_SECONDS = 60.0
-# SQLite calls it a checkpoint: the write-ahead log is copied into the file, and that waits for the disk. It may use this
+# To copy the write-ahead log into the file (SQLite calls it a checkpoint) means to wait for the disk. It may use this
 # share of the time.
 _LOG_COPYING_SHARE = 0.1
 
@@ -102,7 +102,7 @@ class StudyDatabase:
 
     @contextmanager
     def transaction(self, *, copy_log: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that is written completely or not at all; with ``copy_log``, `copy_log` follows if it is due."""
+        """A transaction that is written completely or not at all. Then the log is copied if it is asked for and due."""
         with write_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:

@@ -350,8 +350,8 @@ class Ledger:
         """Have the storage keep at once what a worker reports, before the study records it.
 
         This is the only method of a study that any thread may call, also while a suggestion is computed. It does not
-        change the trials of the study. If the process is killed before ``tell_outcome``, the next one to open the storage finds the outcome as
-        if it had been recorded.
+        change the trials of the study. If the process is killed before ``tell_outcome``, the next one to open the
+        storage finds the outcome as if it had been recorded.
         """
         entry = self.open_suggestions.get(event.id)
         if entry is None or (isinstance(event, Ended) and event.status == "abandoned"):

@@ -86,9 +86,9 @@ class Proposer:
     def accept(self, proposal: Proposal, *, queued: bool) -> Suggestion:
         """Hand out a proposal as a suggestion.
 
-        Its configuration is moved a little if the same point is already pending. A suggestion whose point is not the
-        proposed one does not continue a training and does not stop early. It has the predicted cost of the proposal only
-        if it was merely moved.
+        Its configuration is moved a little if the same point is already pending. A suggestion at another point than the
+        proposed one does not continue a training and does not stop early. If the caller gave the other point, its cost
+        is not predicted; if the point was only moved here, the predicted cost stays.
 
         Args:
             proposal: What ``propose`` returned, or the same with another point.

@@ -384,8 +384,8 @@ class Study(StudyView):
     def save_answer(self, answer: Incumbent) -> None:
         """Add the answer of a run to ``trajectory`` when the run ends, unless it is already the last one there.
 
-        The answer of a run that verifies can differ from ``incumbent`` (see ``verified_incumbent``). Then ``trajectory``
-        has both for the same trials.
+        The answer of a run that verifies can differ from ``incumbent`` (see ``verified_incumbent``). Then
+        ``trajectory`` has both for the same trials.
         """
         if not self.closed:
             self._ledger.note_answer(answer)
