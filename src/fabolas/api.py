@@ -4,7 +4,6 @@ import inspect
 import secrets
 import tempfile
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
@@ -418,7 +417,7 @@ def _check_answer(study: Study, run: Run) -> None:
     history = study.history
     if history.complete.any():
         if run.given_up is not None:
-            warnings.warn(run.given_up, RuntimeWarning, stacklevel=3)
+            warn_caller(run.given_up, RuntimeWarning)
         return
     if run.given_up is not None:
         raise NoAnswerError(run.given_up)

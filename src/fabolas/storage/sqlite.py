@@ -4,7 +4,6 @@ import json
 import sqlite3
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
+from fabolas.caller_warning import warn_caller
 from fabolas.display import safe_text
 from fabolas.reports import Report
 from fabolas.storage.base import Identity, Record, UnwritableError
@@ -170,12 +170,11 @@ class SqliteStorage:
                 continue
             lost.leave()
             self.path = database.path
-            warnings.warn(
+            warn_caller(
                 f"{safe_text(lost.path)} {problem} while the study was in use. All its {self._mirror.counts[1]} "
                 f"trials are in {safe_text(self.path)}, and the study continues there; give this file as storage to "
                 "continue it later",
                 RuntimeWarning,
-                stacklevel=2,
             )
             return database
         raise UnwritableError(
@@ -233,12 +232,11 @@ def _create_if_new(path: Path, identity: Identity) -> None:
     if path.exists() and path.stat().st_size > 0:
         check_header(path)
         if lost_its_log(path):
-            warnings.warn(
+            warn_caller(
                 f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
                 f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use "
                 "`fabolas backup FILE COPY`",
                 RuntimeWarning,
-                stacklevel=2,
             )
     else:
         check_no_foreign_journal(path)

@@ -271,8 +271,8 @@ def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, f
     """
     name = space.curve_name
     if name is None or list(fidelity) != [name]:
-        wanted = "one that is declared with reports=True" if name is None else repr(name)
-        raise ValueError(f"expected a report with the fidelity {wanted}, got {', '.join(fidelity) or 'none'}")
+        wanted = "a fidelity that is declared with reports=True" if name is None else f"the fidelity {name!r}"
+        raise ValueError(f"expected a report with {wanted}, got {', '.join(fidelity) or 'none'}")
     value = to_number(fidelity[name], f"a reported {name}")
     if entry.reports and value <= entry.reports[-1].fidelity[name]:
         raise ValueError(
