@@ -24,7 +24,7 @@ study = open_study(sys.argv[1])
 for _ in range(int(sys.argv[2])):
     start = time.monotonic()
     run_trials(study, 1)
-    time.sleep(10 * (time.monotonic() - start))  # a checkpoint may use a tenth of the time
+    time.sleep(10 * (time.monotonic() - start))  # copying the log may use a tenth of the time
 suggestion = study.ask()
 print("ready", flush=True)
 sys.stdin.readline()

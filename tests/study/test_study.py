@@ -172,6 +172,18 @@ def test_failed_trials_of_another_study_can_be_added_with_their_unknown_cost(tmp
                 s.add(s.trials[0].config, None, 0.25, cost)
 
 
+def test_the_models_suggest_although_no_cost_is_known() -> None:
+    with study(strategy="fabolas", effort=0.0, overhead=0.1) as s:
+        for _ in range(20):
+            config, fidelity = s.space.decode(
+                s.space.snap(np.random.default_rng(len(s.trials)).random((1, 4)))[0]
+            )
+            s.add(config, fidelity, len(s.trials) / 10, 0.0)
+        suggestion = s.ask()
+        assert suggestion.origin not in ("design", "random")
+        assert suggestion.predicted_cost is not None
+
+
 def test_the_seed_decides_and_a_drawn_one_can_be_used_again() -> None:
     def points(seed: int | None) -> tuple[int, list[float]]:
         with study(seed=seed) as s:
