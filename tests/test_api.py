@@ -195,6 +195,27 @@ def test_many_failures_in_a_row_end_the_run_and_leave_the_record(tmp_path: Path)
         ]
 
 
+@pytest.mark.parametrize("search", [fabolas.minimize, fabolas.maximize])
+def test_the_warning_that_a_run_gave_up_points_to_the_line_that_started_it(search: Any) -> None:
+    def broken(config: dict[str, Any]) -> float:
+        calls.append(1)
+        if len(calls) == 1:
+            return 0.5
+        raise OSError("disk full")
+
+    calls: list[int] = []
+    with pytest.warns(RuntimeWarning, match="in a row failed") as said:
+        search(
+            broken,
+            {"x": fabolas.Float(0.0, 1.0)},
+            strategy="random",
+            max_trials=9,
+            max_failures=3,
+            progress=False,
+        )
+    assert [warning.filename for warning in said] == [__file__]
+
+
 def test_a_run_that_never_completes_a_trial_ends_with_an_error() -> None:
     def broken(config: dict[str, Any], size: int) -> float:
         raise OSError("disk full")
@@ -525,3 +546,19 @@ def test_a_second_run_whose_budget_is_used_up_says_that_nothing_was_run(tmp_path
     assert "no trial was run now" not in str(run())
     assert "no trial was run now, because earlier runs of this study have used up the budget" in str(run())
     assert "no trial was run now" not in str(run(fresh_budget=True))
+
+
+def test_a_second_run_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    run = partial(
+        fabolas.minimize,
+        lambda config: config["x"],
+        {"x": fabolas.Float(0.0, 1.0)},
+        strategy="random",
+        storage=tmp_path / "run.db",
+        seed=0,
+        progress=False,
+    )
+    run(max_trials=4)
+    text = str(run(max_trials=100, target_loss=1.0))
+    assert "used up the budget" not in text
+    assert "no trial was run now: a trial at the target has the loss" in text

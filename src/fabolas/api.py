@@ -4,7 +4,6 @@ import inspect
 import secrets
 import tempfile
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
@@ -55,7 +54,8 @@ class Result(StudyView):
         given_up: Why the run ended before its budget was used up, for example too many failures in a row; None
             if it did not.
         stopped: Why ``target_loss``, ``patience`` or ``study.stop()`` ended the run; None if none did.
-        unverified: Why the answer is not verified at the target; None if it is, or if ``verify=False``.
+        unverified: Why the answer is not verified at the target; None if it is, or if the run did not have to verify it
+            (see ``verify`` of ``minimize``).
     """
 
     def __init__(
@@ -105,8 +105,14 @@ class Result(StudyView):
     def _work(self) -> str:
         if not self._ran_nothing:
             return super()._work()
-        used_up = "no trial was run now, because earlier runs of this study have used up the budget"
-        return f"{super()._work()}\n{used_up}; give a larger one, fresh_budget=True or another storage"
+        ended_early = self.stopped or self.given_up
+        why = (
+            ", because earlier runs of this study have used up the budget; give a larger one, fresh_budget=True or "
+            "another storage"
+            if ended_early is None
+            else f": {ended_early}"
+        )
+        return f"{super()._work()}\nno trial was run now{why}"
 
     def __repr__(self) -> str:
         counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"
@@ -210,11 +216,11 @@ def minimize(
         grace: How long trials that run at the end of the time budget are waited for. After that they are abandoned
             with a warning. By default one minute, or half of the time budget if that is longer. Trials in this
             process (one worker, no limits) cannot be abandoned. Without a time budget there is no such limit; give a
-            ``trial_timeout``. It is also how long the start of worker processes does not count towards the budget.
+            ``trial_timeout``. The start of worker processes does not count towards the budget, for at most this time.
         callbacks: Functions that are called as ``callback(study, trial)`` after each trial. ``study.stop()`` ends the
             run. If a callback raises an exception, running trials are waited for, and then it is raised here.
         trial_directory: Where each trial gets its ``trial.directory``. By default ``FILE-trials`` beside the storage,
-            or a directory for temporary files. Of these, empty ones are removed when the run ends.
+            or a directory for temporary files. Empty directories of trials are removed when the run ends.
         max_checkpoints: How many trainings have a checkpoint at the same time, at most, if a fidelity is declared with
             ``resume=True``. Those that may be continued with the best predicted loss are kept.
         checkpoint_space: Bytes of all checkpoints together, at most, or text such as "10GB".
@@ -239,7 +245,7 @@ def minimize(
     _warn_without_reports(objective, space)
     limits = Limits.of(trial_timeout, trial_memory)
     stop_rules, grace = StopRules.of(target_loss, patience, min_improvement), _grace_seconds(grace, budget)
-    kept = _checkpoint_limits(max_checkpoints, checkpoint_space, keep_checkpoints)
+    checkpoint_limits = _checkpoint_limits(max_checkpoints, checkpoint_space, keep_checkpoints)
     backend = backend_for(objective, data, workers, executor, limits, clock)
     options |= {"direction": direction, "strategy": strategy, "storage": storage, "seed": seed}
     with (
@@ -260,7 +266,7 @@ def minimize(
             callbacks=callbacks,
             stop_rules=stop_rules,
             trial_directory=_trial_directory(trial_directory, storage),
-            checkpoint_limits=kept,
+            checkpoint_limits=checkpoint_limits,
             grace=grace,
         )
         n_before = len(study.trials)
@@ -411,7 +417,7 @@ def _check_answer(study: Study, run: Run) -> None:
     history = study.history
     if history.complete.any():
         if run.given_up is not None:
-            warnings.warn(run.given_up, RuntimeWarning, stacklevel=3)
+            warn_caller(run.given_up, RuntimeWarning)
         return
     if run.given_up is not None:
         raise NoAnswerError(run.given_up)

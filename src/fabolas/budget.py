@@ -73,7 +73,7 @@ class Budget:
                 "a run needs a limit, and neither was given; give time_budget='30m' or max_trials=100, or both"
             )
         if max_trials is not None:
-            max_trials = _whole(max_trials)
+            max_trials = _whole_number(max_trials)
         seconds = None if time_budget is None else seconds_of(time_budget)
         return cls(seconds, max_trials)
 
@@ -186,12 +186,12 @@ class RunBudget:
         return Usage(seconds - self.uncounted_seconds, n_trials, seconds)
 
     def describe(self) -> dict[str, Any]:
-        """The same in the types of JSON."""
+        """All fields as values that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def of(cls, description: dict[str, Any]) -> "RunBudget":
-        """The budget that ``describe`` has described."""
+        """The inverse of ``describe``."""
         return cls(**{**description, "budget": Budget(**description["budget"])})
 
 
@@ -224,7 +224,7 @@ def seconds_of(duration: Duration, what: str = "the time budget") -> float:
     return seconds
 
 
-def _whole(max_trials: object) -> int:
+def _whole_number(max_trials: object) -> int:
     if isinstance(max_trials, bool) or not isinstance(max_trials, Integral):
         raise TypeError(f"max_trials must be a whole number, got {max_trials!r}; leave it out for no limit")
     if max_trials < 1:

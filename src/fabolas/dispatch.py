@@ -29,11 +29,11 @@ class Dispatcher:
         backend: Evaluates trials.
         state: How far the run is.
         shutdown: Whether the run is ending.
-        curves: What trainings that report need.
+        curves: Prepares the jobs of trainings that report on the way.
         limits: What one trial may use.
         trial_directory: Where trials get directories of their own.
         timer: The timer of the run.
-        grace: As for the engine.
+        grace: See ``Engine``.
 
     Attributes:
         in_objective: Whether the objective runs in this thread, where only an exception can end it.
@@ -96,7 +96,7 @@ class Dispatcher:
             self.in_objective = False
 
     def seconds_to_wait(self) -> float | None:
-        """Seconds until the time budget is used up, and then until the end of the grace period; None for no limit."""
+        """Seconds until the time budget is used up, or, after that, until the grace period ends; None for no limit."""
         if self._state.budget.seconds is None or not self._backend.asynchronous:
             return None
         if self._state.seconds_left > 0:
@@ -154,8 +154,8 @@ class Dispatcher:
     def _prepares_next(self) -> bool:
         """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.
 
-        A suggestion that is prepared early is based on one outcome less. So one is prepared only if n workers would
-        wait for n suggestions longer than 2 % of a trial.
+        A suggestion that is prepared early knows one outcome less. So one is prepared only if it saves time: if n
+        suggestions for n workers take longer than 2 % of a trial. Before a trial is complete, one is always prepared.
         """
         if not self._backend.asynchronous:
             return False

@@ -113,7 +113,7 @@ class Engine:
         )
 
     def run(self, progress: ProgressDisplay | None = None, interrupts: Interrupts | None = None) -> Run:
-        """Run until the policy wants no more trials, Ctrl-C, or too many failures in a row.
+        """Run until the policy wants no more trials, or until the run is stopped earlier (see ``Shutdown``).
 
         Args:
             progress: Shows progress; None shows nothing.
@@ -193,7 +193,7 @@ class Engine:
 
     @default_error_state()
     def _tell(self, ended: Ended) -> Trial:
-        """Record the outcome of a trial, and end the run if there is no point in going on."""
+        """Record the outcome of a trial, and end the run if too many trials in a row have failed."""
         trial = self._study.tell_outcome(ended, self._state.study_elapsed_by_clock)
         self._shutdown.check_failures(ended, trial)
         self._curves.update()

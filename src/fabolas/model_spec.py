@@ -42,7 +42,7 @@ from fabolas.transforms import FitTransform, log_transform
 
 # The part of the noise variance that belongs to the configuration: a second measurement would have the same error.
 # Training on all the data is mostly deterministic (one data set, one seed), so a residual that the GP cannot explain is
-# mostly not chance. Repeats at the target teach another value, see `gp/repeats.py`.
+# mostly not chance. If there are repeats at the target, the fraction is estimated from them, see `gp/repeats.py`.
 NUGGET_FRACTION = 0.9
 
 
@@ -71,7 +71,7 @@ class ModelSpec:
         cost_terms: the prior mean of cost is a sum of these and a linear term in each fidelity, with learnt weights;
             () for a constant and the kernel of eq. 6.
         cost_basis: phi_c of eq. 6, without cost_terms.
-        rank: number of basis functions of each.
+        rank: number of functions of `loss_basis`, and of `cost_basis`.
         chol_offdiag_prior: prior of L[i, 0], the covariance between the basis weights i and 0 (slope and level of a
             curve).
         chol_logdiag_prior: prior of log L[i, i] for the loss: how much slopes differ between configurations.
@@ -205,7 +205,7 @@ class SurrogatePrior:
         return [j for j, column in enumerate(self.columns.fidelities) if column != self.columns.curve]
 
     def _subset_noise(self) -> Callable[[Array], Array]:
-        """Points (n, D) -> (n,), the mean over sizes of (1/s - 1) / (1/s_min - 1): from 1 to 0 at the target.
+        """Points (n, D) -> (n,), the mean over the subset fidelities of (1/s - 1) / (1/s_min - 1): 0 at the target.
 
         A mean over n of N rows, drawn without replacement, has a variance in proportion to 1/n - 1/N. Epochs that a
         training passes through are no subset: their noise does not disappear at the target.

@@ -238,7 +238,8 @@ def cma_es(
     """Evaluate the start in one call, then run CMA-ES from its best point, with restarts elsewhere.
 
     A run ends when its generation has converged. The next run begins at the best start point that is far from where
-    earlier runs began and ended, or at a random point. An incomplete last generation is not begun.
+    earlier runs began and ended, or at a random point. A generation is begun only if enough evaluations are left for
+    all of it.
 
     Args:
         value: see `Maximizer`.

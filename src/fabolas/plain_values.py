@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -95,6 +95,23 @@ def to_float(value: object, what: str) -> float:
         TypeError: If it is something else.
         ValueError: If it is too large for a float.
     """
+    number = _single_number(value, what)
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(
+            f"{what} must be a finite number, got {safe_repr(number, 60)}, too large for one"
+        ) from None
+
+
+def to_number(value: object, what: str) -> float | int:
+    """A single real number as a plain int if it is an integer, else as a plain float; errors as for ``to_float``."""
+    number = _single_number(value, what)
+    return int(number) if isinstance(number, Integral) else to_float(number, what)
+
+
+def _single_number(value: object, what: str) -> Real | Decimal:
+    """A single real number of any library as a number of Python."""
     if np.ma.is_masked(value):  # its item would be the number under the mask
         raise TypeError(f"{what} must be a single number, got a masked value")
     # A 0-d array or tensor is a number too; its item is a Python scalar. Times are not: their item can be an int.
@@ -104,12 +121,7 @@ def to_float(value: object, what: str) -> float:
     if isinstance(value, bool) or is_time or not isinstance(value, Real | Decimal):
         got = f"{safe_repr(value, 60)} of type {type(value).__name__}"
         raise TypeError(f"{what} must be a single number, got {got}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(
-            f"{what} must be a finite number, got {safe_repr(value, 60)}, too large for one"
-        ) from None
+    return value
 
 
 def is_loss(number: float) -> bool:

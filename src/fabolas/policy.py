@@ -155,7 +155,7 @@ class RunState:
         return self.incumbent
 
     def save_answer(self, answer: Incumbent) -> None:
-        """Take the answer of the run as the last incumbent, and have the study keep it."""
+        """Make the answer of the run the last incumbent, and save it in the study."""
         self.study.save_answer(answer)
         self.incumbent = answer
 
@@ -197,7 +197,7 @@ class AskUntilUsedUp:
         return run.study.ask(remaining=run.remaining, queued=True)
 
     def ended(self, trial: Trial, run: RunState) -> None:
-        """Nothing to remember."""
+        """Do nothing: this policy remembers nothing."""
 
     def answer(self, run: RunState) -> Incumbent | None:
         return run.incumbent

@@ -11,7 +11,7 @@ from fabolas.strategies import PredictiveStrategy
 from fabolas.study import Study
 from fabolas.trials import Trial
 
-_ANSWER_SHARE = 0.1  # of patience: how old an answer may be
+_ANSWER_SHARE = 0.1  # for patience the answer is computed again when it is older than this share of it
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class StopRules:
         """The rules from the user's arguments.
 
         Raises:
-            ValueError: If one is not finite or negative where it must not be.
-            TypeError: If one is of another type.
+            ValueError: If a number is not finite, or is negative although it must not be.
+            TypeError: If an argument has another type.
         """
         if target_loss is not None:
             _check_number("target_loss", target_loss, -math.inf)
@@ -71,7 +71,7 @@ class StopConditions:
 
     @property
     def answer_is_due(self) -> bool:
-        """Whether patience needs a new answer: the last one is older than a tenth of it."""
+        """Whether the answer must be computed again for patience: the last one is older than a tenth of it."""
         if self._rules.patience is None:
             return False
         last = self._study.trajectory[-1][0] if self._study.trajectory else -math.inf

@@ -54,7 +54,7 @@ class HyperparameterSets:
 
 @dataclass(frozen=True)
 class Data:
-    """Ended trials as arrays. A failed trial counts as the worst loss seen, at least 2 standardised: its region is bad.
+    """Ended trials as arrays. A failed trial counts as the worst loss seen, and at least as 2 (standardised).
 
     The cost of a failed trial is only a lower limit of the cost of an evaluation. The cost GP uses it only if it is
     higher than usual, as with timeouts. Otherwise a region that crashes at once would look cheap.
@@ -111,8 +111,8 @@ class Data:
             logarithm = np.where(self.costs > 0, np.log(self.costs), np.nan)
         return logarithm - prior.log_size(self.points)
 
-    def timed(self, prior: SurrogatePrior, typical: float | None = None) -> BoolArray:
-        """(n,) Which costs inform the cost GP: those of complete trials, and of failed ones if above usual.
+    def cost_is_used(self, prior: SurrogatePrior, typical: float | None = None) -> BoolArray:
+        """(n,) Which costs the cost GP uses: known costs of complete trials, and those of failed ones if above typical.
 
         Args:
             prior: both GP priors.
@@ -136,7 +136,7 @@ class Surrogate:
     cost: Posterior
     transform: TargetTransform
     log_cost_centre: float
-    nugget_fraction: float  # that of the ModelSpec, or as repeats at the target teach it
+    nugget_fraction: float  # that of the ModelSpec, or estimated from repeats at the target
 
     def predict_cost(self, points: Array) -> Array:
         """Predicted seconds (m,): the median, averaged over hyperparameters in log-seconds."""
@@ -236,7 +236,7 @@ class Surrogate:
         return means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0)
 
     def log_costs_one_step_ahead(self) -> tuple[Array, Array]:
-        """The same for the log-seconds of the timed trials."""
+        """The same for the log-seconds of the trials whose cost is used."""
         means, variances = self.cost.one_step_ahead()
         offset = self.log_cost_centre + self.prior.log_size(self.cost.points)
         return means.mean(axis=0) + offset, variances.mean(axis=0) + means.var(axis=0)
@@ -244,13 +244,13 @@ class Surrogate:
     def condition(self, data: Data) -> Surrogate:
         """The posterior after more trials, with the same hyperparameters and transforms."""
         losses = data.targets(self.transform)
-        timed = data.timed(self.prior, self.log_cost_centre)
-        costs = data.log_costs(self.prior)[timed] - self.log_cost_centre
+        used = data.cost_is_used(self.prior, self.log_cost_centre)
+        costs = data.log_costs(self.prior)[used] - self.log_cost_centre
         return replace(
             self,
             loss=self.loss.condition(data.points, losses),
             observed=np.append(self.observed, ~data.failed),
-            cost=self.cost.condition(data.points[timed], costs) if timed.any() else self.cost,
+            cost=self.cost.condition(data.points[used], costs) if used.any() else self.cost,
         )
 
     def condition_pending(self, points: Array) -> Surrogate:
@@ -288,11 +288,11 @@ def fit(
     """
     targets = _targets(prior, data)
     before = (walkers.loss, walkers.cost) if walkers else (None, None)
-    timed_points, columns = data.points[targets.timed], list(prior.columns.fidelities)
+    cost_points, columns = data.points[targets.cost_is_used], list(prior.columns.fidelities)
     repeats, limit = data.repeats(prior, targets.losses), data.max_mcmc
     moved = HyperparameterSets(
         _move(prior.loss_gp(), data.points, targets.losses, repeats, columns, limit, before[0], steps, rng),
-        _move(prior.cost_gp(), timed_points, targets.costs, None, columns, limit, before[1], steps, rng),
+        _move(prior.cost_gp(), cost_points, targets.costs, None, columns, limit, before[1], steps, rng),
     )
     samples = HyperparameterSets(_choose(moved.loss, K, rng), _choose(moved.cost, K, rng))
     return build(prior, data, samples, units), moved, samples
@@ -309,7 +309,7 @@ def build(
         prior,
         loss,
         ~data.failed,
-        prior.cost_gp().posterior(data.points[targets.timed], targets.costs, samples.cost),
+        prior.cost_gp().posterior(data.points[targets.cost_is_used], targets.costs, samples.cost),
         targets.transform,
         targets.log_cost_centre,
         prior.spec.nugget_fraction if repeats is None else _learnt_fraction(loss, repeats),
@@ -325,8 +325,8 @@ def _learnt_fraction(loss: Posterior, repeats: Repeats) -> float:
 @dataclass(frozen=True)
 class _Targets:
     losses: Array  # (n,) standardised
-    costs: Array  # (m,) centred log-seconds minus log-size, of the timed trials
-    timed: BoolArray  # (n,)
+    costs: Array  # (m,) centred log-seconds minus log-size, where the cost is used
+    cost_is_used: BoolArray  # (n,)
     transform: TargetTransform
     log_cost_centre: float
 
@@ -335,10 +335,10 @@ def _targets(prior: SurrogatePrior, data: Data, units: TargetTransform | None = 
     transform = data.fit_transform(prior.spec.transform)
     if units is not None:
         transform = transform.in_units_of(units)
-    timed = data.timed(prior)
-    costs = data.log_costs(prior)[timed]
+    used = data.cost_is_used(prior)
+    costs = data.log_costs(prior)[used]
     centre = float(costs.mean()) if len(costs) else 0.0
-    return _Targets(data.targets(transform), costs - centre, timed, transform, centre)
+    return _Targets(data.targets(transform), costs - centre, used, transform, centre)
 
 
 def _move(

@@ -1,4 +1,4 @@
-"""Trainings that report on the way: what their jobs need in a run, and which checkpoints are kept."""
+"""Trainings that report on the way: the ``Curve`` of each job, and which checkpoints are kept."""
 
 from pathlib import Path
 

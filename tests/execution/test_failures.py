@@ -232,7 +232,7 @@ def test_limits_are_read_as_people_write_them(timeout: Any, memory: Any, expecte
     [
         ("soon", None, "trial_timeout must be a duration, got 'soon'"),
         (0, None, "trial_timeout must be more than 0"),
-        (None, "much", "trial_memory must be an amount of memory, got 'much'"),
+        (None, "much", "trial_memory must be an amount of bytes, got 'much'"),
         (None, "2 parsecs", "trial_memory must be an amount"),
         (None, 0, "trial_memory must be at least one byte"),
     ],

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fabolas import Fidelity
@@ -53,6 +54,19 @@ def test_reports_are_heard_and_come_with_the_outcome(open_backend: Open, tmp_pat
     assert list(ended.reports) == wanted(6)  # without epoch 1, which is below the range
     found = [event for event in heard if isinstance(event, Reported)]
     assert found == wanted(6)
+
+
+def train_with_numpy(config: dict[str, Any], epochs: int, trial: Any) -> float:
+    for epoch in np.arange(2, epochs + 1):
+        trial.report(epochs=epoch, loss=1 / epoch, cost=float(epoch))
+    return 1 / epochs
+
+
+def test_a_reported_value_of_numpy_becomes_a_plain_number(open_backend: Open, tmp_path: Path) -> None:
+    ended = run(open_backend(train_with_numpy), job(tmp_path))[0]
+    assert ended.error is None
+    assert list(ended.reports) == wanted(6)
+    assert {type(reported.value) for reported in ended.reports} == {int}
 
 
 def test_a_training_that_fails_keeps_its_reports(open_backend: Open, tmp_path: Path) -> None:

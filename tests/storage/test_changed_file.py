@@ -109,9 +109,10 @@ def test_a_run_whose_file_is_deleted_returns_its_result_and_continues_from_the_n
         return float(config["x"])
 
     run: dict[str, Any] = {"strategy": "random", "progress": False}
-    with pytest.warns(RuntimeWarning, match=r"run-rescued\.db"):
+    with pytest.warns(RuntimeWarning, match=r"run-rescued\.db") as said:
         result = fabolas.minimize(objective, SPACE, max_trials=5, storage=path, **run)
     assert len(result.trials) == 5
+    assert said[0].filename == __file__
     again = fabolas.minimize(objective, SPACE, max_trials=6, storage=tmp_path / "run-rescued.db", **run)
     assert again.trials[:5] == result.trials
 

@@ -15,6 +15,7 @@ import pytest
 from fabolas import Float, Integer, Space, Study
 from fabolas.budget import Budget, RunBudget
 from fabolas.plain_values import LARGEST_LOSS
+from fabolas.reports import Report
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
 
@@ -138,6 +139,22 @@ def test_a_report_without_a_suggestion_or_after_the_end_or_a_second_one_is_refus
             first.add_reported(Trial(suggestion(number), "complete", 0.25, 1.0))
     first.close()
     assert [trial.loss for trial in storage().open(IDENTITY).reported] == [0.5]
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_point_of_a_curve_is_refused_after_the_end_and_without_a_suggestion(
+    storage: Open, number: int
+) -> None:
+    first = storage()
+    first.open(IDENTITY)
+    first.add_suggestion(suggestion(0), {}, 1.0)
+    report = Report({"size": 100}, suggestion(0).point, 0.5, 1.0)
+    trial = Trial(suggestion(0), "complete", 0.5, 1.0, reports=(report,))
+    first.add_trial(trial)
+    with pytest.raises(ValueError, match=r"already ended|unknown"):
+        first.add_report(number, report)
+    first.close()
+    assert storage().open(IDENTITY).trials == (trial,)
 
 
 def test_the_times_of_a_trial_come_back(storage: Open) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from fabolas import Study
 from fabolas.storage import Salvaged, UnwritableError, backup, salvage
 from fabolas.storage.reader import read
 from fabolas.study import load
-from tests.storage.conftest import open_study, read_only, run_trials
+from tests.storage.conftest import SPACE, open_study, read_only, run_trials
 
 RUNNING = """
 import os, sys, time
@@ -23,7 +24,7 @@ study = open_study(sys.argv[1])
 for _ in range(int(sys.argv[2])):
     start = time.monotonic()
     run_trials(study, 1)
-    time.sleep(10 * (time.monotonic() - start))  # a checkpoint may use a tenth of the time
+    time.sleep(10 * (time.monotonic() - start))  # copying the log may use a tenth of the time
 suggestion = study.ask()
 print("ready", flush=True)
 sys.stdin.readline()
@@ -65,6 +66,18 @@ def test_the_file_alone_lacks_at_most_the_last_trial_during_a_run_and_after_a_ki
     path.with_name("study.db-wal").unlink()
     assert len(read(path).trials) >= 7
     assert read(path).lost_its_log
+
+
+def test_the_warning_about_a_lost_log_points_to_the_line_that_opens_the_study(tmp_path: Path) -> None:
+    path, copy = tmp_path / "study.db", tmp_path / "copy.db"
+    with open_study(path) as study:
+        run_trials(study, 1)
+        shutil.copyfile(path, copy)
+    with pytest.warns(RuntimeWarning, match="may lack its last trials") as said:
+        load(copy)
+    with pytest.warns(RuntimeWarning, match="may lack its last trials") as said_too:
+        Study(SPACE, storage=copy, strategy="random").close()
+    assert [warning.filename for warning in (*said, *said_too)] == [__file__, __file__]
 
 
 def test_trials_of_milliseconds_do_not_wait_for_the_disk_each(tmp_path: Path) -> None:

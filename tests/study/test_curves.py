@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fabolas
@@ -83,6 +85,17 @@ def test_a_report_below_the_range_is_left_out() -> None:
         suggestion = study.ask_for({"x": 0.5}, {"epochs": 8})
         study.tell_report(suggestion, 0.5, 1.0, epochs=1)
         assert study.tell(suggestion, 0.4, cost=2.0).reports == ()
+
+
+@pytest.mark.parametrize("value", [np.int64(4), np.array(4), np.float32(4.0), Decimal(4)])
+def test_a_reported_value_is_kept_as_a_plain_number(tmp_path: Path, value: Any) -> None:
+    with open_study(storage=tmp_path / "t.db") as study:
+        suggestion = study.ask_for({"x": 0.5}, {"epochs": 8})
+        study.tell_report(suggestion, 0.5, 1.0, epochs=value)
+        (report,) = study.tell(suggestion, 0.4, cost=2.0).reports
+        assert report.fidelity == {"epochs": 4}
+        assert type(report.fidelity["epochs"]) in (int, float)
+    assert fabolas.load(tmp_path / "t.db").trials[0].reports[0].fidelity == {"epochs": 4}
 
 
 def test_the_table_has_a_row_per_report_or_one_per_trial(tmp_path: Path) -> None:

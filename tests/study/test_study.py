@@ -147,6 +147,43 @@ def test_a_fixed_overhead_is_recorded_whatever_the_clock_says() -> None:
         assert s.spent == 3.375
 
 
+def test_the_overhead_of_a_suggestion_counts_while_it_waits() -> None:
+    clock = Clock(1000.0)
+    space = Space(SPACE, FIDELITIES)
+    with Study(space, strategy=Walk(space, clock, overhead=0.5), seed=0, clock=clock) as s:
+        s.enqueue({"C": 2.0, "depth": 3, "layers": (64,)})
+        assert [waiting.overhead for waiting in s.waiting] == [pytest.approx(0.5)]
+        assert s.overhead == pytest.approx(0.5)
+        s.ask()
+        assert s.overhead == pytest.approx(0.5)
+
+
+def test_failed_trials_of_another_study_can_be_added_with_their_unknown_cost(tmp_path: Path) -> None:
+    with study(storage=tmp_path / "old.db") as old:
+        old.fail(old.ask(), "died before it began", cost=0)
+        old.tell(old.ask(), 0.5, cost=2.0)
+    with study() as s:
+        for trial in load(tmp_path / "old.db").trials:  # as in the docstring of `Study.add`
+            s.add(trial.config, trial.fidelity, trial.loss, trial.cost)
+        assert [(t.status, t.cost) for t in s.trials] == [("failed", 0.0), ("complete", 2.0)]
+        assert s.add(s.trials[0].config, None, 0.25, 0.0).cost == 0.0
+        for cost in (-1.0, math.inf):
+            with pytest.raises(ValueError, match="a cost must be"):
+                s.add(s.trials[0].config, None, 0.25, cost)
+
+
+def test_the_models_suggest_although_no_cost_is_known() -> None:
+    with study(strategy="fabolas", effort=0.0, overhead=0.1) as s:
+        for _ in range(20):
+            config, fidelity = s.space.decode(
+                s.space.snap(np.random.default_rng(len(s.trials)).random((1, 4)))[0]
+            )
+            s.add(config, fidelity, len(s.trials) / 10, 0.0)
+        suggestion = s.ask()
+        assert suggestion.origin not in ("design", "random")
+        assert suggestion.predicted_cost is not None
+
+
 def test_the_seed_decides_and_a_drawn_one_can_be_used_again() -> None:
     def points(seed: int | None) -> tuple[int, list[float]]:
         with study(seed=seed) as s:

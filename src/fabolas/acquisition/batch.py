@@ -67,7 +67,7 @@ class Outcomes:
         self._is_lowest = np.eye(R)[samples.labels]  # (K, S, R)
         self._count = self._is_lowest.sum(axis=1)  # (K, R)
         self._sum = e @ self._is_lowest  # (K, M, R)
-        self._share = self._count / e.shape[2]
+        self._probability = self._count / e.shape[2]
         self._columns: list[Array] = []  # (K, M, R + 1) each, of the Cholesky factors
         self.variance = np.concatenate(  # (K, M, R + 1) given the chosen outcomes
             [self._within((e * e) @ self._is_lowest, self._sum**2, _diagonal(explained)), _diagonal(total)],
@@ -92,7 +92,7 @@ class Outcomes:
         """(K, M) nats that each outcome adds to those of the chosen ones."""
         logarithm = np.log(np.maximum(self.variance, _MIN_VARIANCE))
         return np.asarray(
-            0.5 * logarithm[..., -1] - 0.5 * (logarithm[..., :-1] @ self._share[..., None])[..., 0]
+            0.5 * logarithm[..., -1] - 0.5 * (logarithm[..., :-1] @ self._probability[..., None])[..., 0]
         )
 
     def choose(self, j: int) -> None:
@@ -105,15 +105,15 @@ class Outcomes:
         for column in self._columns:
             covariance -= column * column[:, j : j + 1]
         column = covariance / np.sqrt(np.maximum(self.variance[:, j : j + 1], _MIN_VARIANCE))
-        # Cauchy-Schwarz: no outcome explains more of another than its variance, whatever rounding does to a tiny
-        # pivot.
+        # By Cauchy-Schwarz an outcome explains at most the variance of another one. Rounding of a tiny pivot could
+        # break that.
         most = np.sqrt(np.maximum(self.variance, 0.0))
         column = np.clip(column, -most, most)
         self._columns.append(column)
         self.variance = self.variance - column**2
 
     def _within(self, products: Array, of_sums: Array, unconditional: Array) -> Array:
-        """(K, M, R) covariances given each label, from sums of products and products of sums over its samples.
+        """(K, M, R) Covariances of outcomes in the samples with each label, from sums of products and products of sums.
 
         Two pseudo-observations of the unconditional covariance: a rare label must not look certain.
         """

@@ -102,7 +102,7 @@ class EntropyReduction:
     Attributes:
         estimate: for the best candidates: `monte_carlo_information` or `ep_information`.
         relative_to_uniform: eq. 7 as printed, instead of the reduction of the entropy.
-        final_samples: the final choice uses this many times as many samples as screening.
+        final_samples: factor by which the number of samples grows from screening to the final choice.
     """
 
     estimate: InformationEstimator = monte_carlo_information

@@ -81,7 +81,7 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
     m, K = _differences(*_checked(mean, covariance))
     R = len(m)
     tau, nu = np.zeros((R, R)), np.zeros((R, R))
-    converged, filtered = np.zeros(R, dtype=bool), np.zeros(R)
+    converged, first_log_z = np.zeros(R, dtype=bool), np.zeros(R)  # log Z as the first sweep estimates it
     runs = np.arange(R)  # those that go on
     for sweep in range(max_sweeps + 1):
         state = _state(m[runs], K[runs], tau[runs], nu[runs])
@@ -91,13 +91,13 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
             break
         runs, state = runs[go_on], state.take(go_on)
         if sweep == 0:
-            tau[runs], nu[runs], filtered[runs] = _sweep(state, give_up=True)
-            runs = runs[filtered[runs] >= -_HOPELESS]
+            tau[runs], nu[runs], first_log_z[runs] = _sweep(state, give_up=True)
+            runs = runs[first_log_z[runs] >= -_HOPELESS]
         else:
             tau[runs], nu[runs], _ = _sweep(state)
     state = _state(m, K, tau, nu)
-    hopeless = filtered < -_HOPELESS
-    log_z = np.where(hopeless, filtered, state.log_z())
+    hopeless = first_log_z < -_HOPELESS
+    log_z = np.where(hopeless, first_log_z, state.log_z())
     return EpPmin(
         log_p=log_z - logsumexp(log_z),
         log_z=log_z,

@@ -6,8 +6,8 @@ With x = -z large, the textbook expressions subtract numbers that agree in all d
     phi(x) / Phi(-x) = x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + ...))))
 
 has the tails u = 1 / (x + c), c = 2 / (x + d), d = 3 / (x + e), e = 4 / (x + ...). Because u x = 1 - u c,
-c x = 2 - c d and so on, every cumulant is a product of differences of tails. These differences do not cancel: the tails
-agree in no digit.
+c x = 2 - c d and so on, every cumulant is a product of differences of tails. These differences lose no digits, because
+the tails differ much from each other.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _far(x: Array) -> Truncated:
 
 
 def _continue(x: Array, level: int) -> Array:
-    """x + level / (x + (level + 1) / (x + ...)), evaluated from within."""
+    """x + level / (x + (level + 1) / (x + ...)), evaluated from the innermost fraction outwards."""
     value = x
     for k in range(level + _DEPTH, level - 1, -1):
         value = x + k / value

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fabolas.execution.base import MIN_COST_SECONDS, Job, Reported
-from fabolas.plain_values import as_loss, to_float
+from fabolas.plain_values import as_loss, to_float, to_number
 
 PARAMETER = "trial"  # an objective with a parameter of this name gets a TrialContext
 Publish = Callable[[Reported], None]  # passes a report on at once, to the engine's process
@@ -56,7 +56,7 @@ class Reporter:
             raise ValueError(
                 f"expected the fidelity {name}, as in trial.report({name}=3, loss=0.2); got {given}"
             )
-        value = fidelity[name]
+        value = to_number(fidelity[name], f"a reported {name}")
         with self._lock:
             self._check_value(name, value)
             number = as_loss(loss, "the loss of a report")
@@ -68,10 +68,10 @@ class Reporter:
             if value >= curve.fidelity.low:
                 self._publish(reported)
 
-    def _check_value(self, name: str, value: Any) -> None:
+    def _check_value(self, name: str, value: float | int) -> None:
         curve, most = self._job.curve, self._job.fidelity[name]
         assert curve is not None
-        if to_float(value, f"a reported {name}") > most:
+        if value > most:
             raise ValueError(f"expected a report with {name} of at most {most}, as asked for, got {value}")
         if value >= curve.fidelity.low:
             curve.fidelity.coordinate(value)  # raises if the fidelity has no such value
@@ -133,6 +133,7 @@ class TrialContext:
 
         Raises:
             ValueError: If the fidelity, its value, the loss or the cost is not allowed.
+            TypeError: If a value is not a number.
         """
         if self._reporter is None:
             raise ValueError("this trial has no study to report to")

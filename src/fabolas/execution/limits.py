@@ -84,7 +84,7 @@ def bytes_of(amount: float | str, what: str = "trial_memory") -> int:
         match = _AMOUNT.fullmatch(amount.strip())
         unit = None if match is None else _UNITS.get(match[2].lower())
         if match is None or unit is None:
-            raise ValueError(f"{what} must be an amount of memory, got {amount!r}; {_REMEDY}")
+            raise ValueError(f"{what} must be an amount of bytes, got {amount!r}; {_REMEDY}")
         size = float(match[1]) * unit
     elif isinstance(amount, Real) and not isinstance(amount, bool):
         size = float(amount)

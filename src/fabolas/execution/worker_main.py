@@ -32,10 +32,10 @@ def main(descriptor: int) -> None:
         failure = f"the worker process could not load the objective or its data:\n{traceback.format_exc()}"
 
     def send(message: Ready | Started | Reported | Ended) -> None:
-        data = pickle.dumps(message)
+        pickled = pickle.dumps(message)
         try:
             with sending:  # any thread of the objective may report
-                connection.send_bytes(data)
+                connection.send_bytes(pickled)
         except ConnectionError:  # the parent does not want it any more, and says so by closing the pipe
             os._exit(0)
 

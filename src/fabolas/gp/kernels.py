@@ -395,7 +395,7 @@ class LinearTrend(Composable):
 
     def pairs(self, A: Array, B: Array) -> Evaluate:
         a, b = (self.features(points.reshape(-1, points.shape[-1])) for points in (A, B))
-        a, b = a.reshape(*A.shape[:-1], -1), b.reshape(*B.shape[:-1], -1)
+        a, b = a.reshape(*A.shape[:-1], a.shape[1]), b.reshape(*B.shape[:-1], b.shape[1])
         products = np.einsum("...m,...m->...", a, b)
         return lambda theta: products
 

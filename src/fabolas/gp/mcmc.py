@@ -27,7 +27,7 @@ def n_walkers(dimension: int) -> int:
 def initialize(
     log_density: LogDensity,
     priors: tuple[Prior, ...],
-    walkers: int,
+    count: int,
     rng: np.random.Generator,
     *,
     draws_per_walker: int = 10,
@@ -36,10 +36,10 @@ def initialize(
 
     Such walkers are much closer to the posterior than plain prior draws, and still spread out.
     """
-    draws = _priors.sample(priors, rng, draws_per_walker * walkers)
-    density = log_density(draws).reshape(walkers, draws_per_walker)
+    draws = _priors.sample(priors, rng, draws_per_walker * count)
+    density = log_density(draws).reshape(count, draws_per_walker)
     best = np.argmax(density, axis=1)
-    chosen: Array = draws.reshape(walkers, draws_per_walker, -1)[np.arange(walkers), best]
+    chosen: Array = draws.reshape(count, draws_per_walker, -1)[np.arange(count), best]
     return chosen
 
 

@@ -35,9 +35,9 @@ class CostTerm:
 class PolynomialLogCost:
     """sum_j log(1 + sum_k w_jk s_j^(k - 1)) - log(1 + sum_k w_jk): with several fidelities j, a product of polynomials.
 
-    This is the logarithm of s + sum_k w_k s^k, relative to a cost in proportion to the size and to its value at the
-    target: zero there. The sampled coordinates are the log-weights in prior standard deviations, because MCMC expects
-    coordinates of order one.
+    With one fidelity this is the logarithm of the cost per size, (s + sum_k w_k s^k) / s, minus that at the target.
+    So it is zero at the target. The sampled coordinates are the log-weights in prior standard deviations, because MCMC
+    expects coordinates of order one.
 
     Attributes:
         terms: all terms but the linear one; each fidelity has weights of its own.

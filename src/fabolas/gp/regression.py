@@ -92,7 +92,7 @@ class GaussianProcess:
         kernel: of the function; its last term is the noise that a training shares, if there is such noise.
         noise: independent noise of each observation.
         mean: the prior mean.
-        trainings: that last term of the kernel; None if observations share no noise.
+        trainings: the last term of the kernel once more; None if observations share no noise.
     """
 
     kernel: Kernel
@@ -104,10 +104,10 @@ class GaussianProcess:
         """The same prior, with noise that the points of one training share."""
         return replace(self, kernel=Sum((self.kernel, trainings)), trainings=trainings)
 
-    def common_variance(self, theta: Array, points: Array) -> Array:
-        """(K, 1) v, the additional variance of an observation at points without a training.
+    def new_training_variance(self, theta: Array, points: Array) -> Array:
+        """(K, 1) The additional variance v of an observation of a new training, at points without a training number.
 
-        It is 0 for points with the number of their training: there v is part of the kernel.
+        It is 0 for points with the number of their training, because there v is part of the kernel.
         """
         if self.trainings is None or self.trainings.has_trainings(points):
             return np.zeros((len(theta), 1))
@@ -130,7 +130,8 @@ class GaussianProcess:
 
         It needs one batched kernel and one batched Cholesky factorisation for all walkers. y is added to the Gram
         matrix as a last row, so that the last row of the factor is L^-1 y and no triangular solve is needed. With
-        repeats f is integrated out of their deviations; their means use the posterior mean of f.
+        repeats, the Gram matrix uses the posterior mean of the nugget fraction f (see `repeats.py`). A correction then
+        integrates f out of the deviations of repeats from their mean.
         """
         n = len(y)
         rows, columns = np.tril_indices(n)
@@ -149,7 +150,7 @@ class GaussianProcess:
             packed[:, diagonal] += self.noise.variance(noise_theta, points)
             if repeats is not None:
                 packed[:, position[repeats.pairs]] += self._nugget(noise_theta, points, repeats)
-                value[possible] += self._without_fraction(noise_theta, points, repeats)
+                value[possible] += self._integrated_fraction(noise_theta, points, repeats)
             residual = y - self.mean.evaluate(mean_theta, points)
             packed[:, m : m + n] = residual
             # r' K^-1 r <= r'r / NOISE_FLOOR, so the extended matrix is positive definite.
@@ -169,8 +170,8 @@ class GaussianProcess:
         variance = self.noise.variance(noise_theta, points[repeats.pairs[0][:1]])  # that of all repeats
         return repeats.fraction(variance[:, 0], NOISE_FLOOR)[:, None] * variance
 
-    def _without_fraction(self, noise_theta: Array, points: Array, repeats: Repeats) -> Array:
-        """(K,) What makes the log-density with f at its posterior mean one with f integrated out."""
+    def _integrated_fraction(self, noise_theta: Array, points: Array, repeats: Repeats) -> Array:
+        """(K,) Log-density with f integrated out, minus log-density with f at its posterior mean."""
         variance = self.noise.variance(noise_theta, points[repeats.pairs[0][:1]])
         return repeats.log_evidence_ratio(variance[:, 0], NOISE_FLOOR)
 
@@ -257,7 +258,7 @@ class Posterior:
         return joint
 
     def weights(self, at: Projection) -> Array:
-        """G^-1 k, (K, n, m): with which weights the mean at each point adds up the n observations."""
+        """G^-1 k, (K, n, m): the weights of the n observations in the mean at each of m points."""
         columns = [
             solve_triangular(L, V, lower=True, trans=1, check_finite=False)
             for L, V in zip(self.L, at.V, strict=True)
@@ -267,7 +268,7 @@ class Posterior:
     def noise(self, points: Array) -> Array:
         """Noise variances of observations at the points: (K, m)."""
         own = self.model.noise.variance(self.model.split(self.theta)[1], points)
-        return own + self.model.common_variance(self.theta, points)
+        return own + self.model.new_training_variance(self.theta, points)
 
     def one_step_ahead(self) -> tuple[Array, Array]:
         """Mean and variance (K, n) of each observation, noise included, given only those before it.
@@ -347,7 +348,8 @@ def try_cholesky(matrices: Array) -> tuple[Array, BoolArray]:
 def cholesky(matrices: Array) -> Array:
     """Factors (K, n, n) of matrices that are positive semi-definite up to rounding.
 
-    Where a factorisation fails, the diagonal is raised by the smallest shift that helps, from rounding error up.
+    Where a factorisation fails, a number is added to the diagonal: minus the lowest eigenvalue plus rounding error, and
+    ten times more until it succeeds.
     """
     factors, fine = try_cholesky(matrices)
     for k in np.flatnonzero(~fine):

@@ -44,7 +44,7 @@ class Repeats:
 
     @classmethod
     def among(cls, points: Array, y: Array, which: BoolArray, prior_mean: float) -> Repeats | None:
-        """The repeats among the points (n, D) that are marked (n,); None if there are none, or if f is known."""
+        """The repeats among the marked points (n, D); None if there are none, or if a prior mean of 0 or 1 fixes f."""
         if not 0.0 < prior_mean < 1.0:
             return None
         group = np.full(len(y), -1)
@@ -67,13 +67,13 @@ class Repeats:
 
     @cached_property
     def degrees(self) -> int:
-        """nu."""
+        """nu, the degrees of freedom of the deviations."""
         counted = self.group[self.group >= 0]
         return len(counted) - len(np.unique(counted))
 
     @cached_property
     def squares(self) -> float:
-        """Q."""
+        """Q, the sum of squares of the deviations."""
         counted = self.group >= 0
         group, y = self.group[counted], self.y[counted]
         means = np.bincount(group, y) / np.maximum(np.bincount(group), 1)
@@ -89,7 +89,7 @@ class Repeats:
     def log_evidence_ratio(self, variance: Array, floor: float) -> Array:
         """(K,) log p(deviations | sigma^2), f integrated out, minus the same with f at its posterior mean.
 
-        A Gaussian density with f at its posterior mean becomes one that does not take f for known.
+        Added to a log-density with f at its posterior mean, it gives the log-density with f integrated out.
         """
         _, weights = self._posterior(variance, floor)
         chance = (1.0 - self.fraction(variance, floor)) * variance
@@ -105,7 +105,7 @@ class Repeats:
 
     @cached_property
     def _log_prior(self) -> Array:
-        """(q,) log-probabilities of the grid. The ends have what lies beyond them, where the density is exponential.
+        """(q,) log-probabilities of the grid. Both ends include the probability beyond them: an exponential tail.
 
         On the logit scale f^(a - 1) (1 - f)^(b - 1) df is f^a (1 - f)^b.
         """

@@ -7,7 +7,7 @@ A training i that reports its loss at u_1, u_2, ... is observed as
 so Cov(y_ij, y_ik) = k + v for j != k, and k alone for points of two trainings. v is learnt. `SameTraining` is this term
 as a kernel on a column of the data that holds the number of the training. Points without that column belong to no
 training: predictions do not contain e_i, and an observation of a new training has v as additional variance
-(`GaussianProcess.common_variance`).
+(`GaussianProcess.new_training_variance`).
 """
 
 from __future__ import annotations

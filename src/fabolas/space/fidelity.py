@@ -16,12 +16,12 @@ from fabolas.space.validation import checked_name, finite_number, whole_number
 
 @dataclass(frozen=True)
 class Fidelity(PicklesFieldsOnly):
-    """The range of a fidelity. A value s has the coordinate u = (log s - log low) / (log high - log low).
+    """The range of a fidelity. A value v has the coordinate u = (log v - log low) / (log high - log low).
 
     Args:
         low: The smallest value that an evaluation may use; more than 0.
         high: The target: the answer is the best configuration at this value.
-        log: Whether u is linear in log s, as above, or in s.
+        log: Whether u is linear in log v, as above, or in v.
         integer: Whether only whole numbers are allowed.
         reports: Whether an evaluation passes through all smaller values and reports its loss there (epochs, boosting
             rounds, trees): ``trial.report(epochs=3, loss=0.21)``. At most one fidelity of a space may have reports.

@@ -62,6 +62,9 @@ class Identity:
 class Record:
     """Everything that a storage knows about a study.
 
+    Two names are alike: ``reports`` are points of curves (``add_report``), ``reported`` are whole outcomes
+    (``add_reported``).
+
     Attributes:
         seed: The recorded seed. The study uses it instead of the one in its identity.
         suggestions: All suggestions, ordered by id.
@@ -137,7 +140,11 @@ class Storage(Protocol):
         ...
 
     def add_report(self, suggestion_id: int, report: Report) -> None:
-        """Store what a training reports on the way, as soon as it does."""
+        """Store a point of a curve as soon as its training reports it.
+
+        Raises:
+            ValueError: If the suggestion is unknown or has a trial.
+        """
         ...
 
     def add_reported(self, trial: Trial) -> None:

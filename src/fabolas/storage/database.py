@@ -30,8 +30,9 @@ from fabolas.storage.schema import (
 
 # How long to wait while another program writes to the file. Long, because the alternative is to end the run.
 _BUSY_TIMEOUT_SECONDS = 60.0
-# A checkpoint copies the write-ahead log into the file and waits for the disk. It may use this share of the time.
-_CHECKPOINT_SHARE = 0.1
+# To copy the write-ahead log into the file (SQLite calls it a checkpoint) means to wait for the disk. It may use this
+# share of the time.
+_LOG_COPYING_SHARE = 0.1
 
 _Content = tuple[str, int, int]  # the file's id, and how many suggestions and trials it has
 
@@ -39,9 +40,9 @@ _Content = tuple[str, int, int]  # the file's id, and how many suggestions and t
 class StudyDatabase:
     """A study's file that this process has locked and opened.
 
-    Every step is one transaction, written to a log beside the file (``<name>-wal``). After each trial a checkpoint
-    copies the log into the file, so that a copy of the file alone is at most one trial old. Where trials take only
-    milliseconds, checkpoints are less frequent: they use at most a tenth of the time.
+    Every step is one transaction, written to a log beside the file (``<name>-wal``). After each trial the log is copied
+    into the file, so that a copy of the file alone is at most one trial old. Where trials take only milliseconds, that
+    happens less often: it uses at most a tenth of the time.
 
     Args:
         path: The file; it exists.
@@ -58,7 +59,7 @@ class StudyDatabase:
         )
         self._seen: tuple[int, int] | None = None
         self._content_of_file: _Content | None = None  # without its log
-        self._next_checkpoint = 0.0  # not before this time, by time.monotonic
+        self._next_log_copy = 0.0  # not before this time, by time.monotonic
         # If ``close`` is not called, garbage collection calls it: the file must not stay locked.
         self._finalize = weakref.finalize(self, _close, self.connection, self._fd, lock)
 
@@ -100,8 +101,8 @@ class StudyDatabase:
         return record
 
     @contextmanager
-    def transaction(self, *, checkpoint: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that is written completely or not at all, and a checkpoint after it if one is due."""
+    def transaction(self, *, copy_log: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction that is written completely or not at all. Then the log is copied if it is asked for and due."""
         with write_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -111,18 +112,18 @@ class StudyDatabase:
                 if self.connection.in_transaction:  # if the disk is full, SQLite has rolled back already
                     self.connection.execute("ROLLBACK")
                 raise
-            if checkpoint and time.monotonic() >= self._next_checkpoint:
-                self.checkpoint()
+            if copy_log and time.monotonic() >= self._next_log_copy:
+                self.copy_log()
         self.remember()
 
-    def checkpoint(self) -> None:
+    def copy_log(self) -> None:
         """Copy the write-ahead log into the file, as far as no reader needs the old pages."""
         start = time.monotonic()
         _, in_log, copied = self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if in_log == copied:
             self._content_of_file = _content(self.connection)
         end = time.monotonic()
-        self._next_checkpoint = end + (end - start) * (1 / _CHECKPOINT_SHARE - 1)
+        self._next_log_copy = end + (end - start) * (1 / _LOG_COPYING_SHARE - 1)
 
     def remember(self) -> None:
         """Regard the file as it is now as unchanged."""
@@ -163,7 +164,7 @@ class StudyDatabase:
                 intact = connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
         except sqlite3.Error:
             return False
-        # The file is as after our last checkpoint, or another program has made a checkpoint since then.
+        # The file is as after our last `copy_log`, or another program has copied the log since then.
         return intact and found in (self._content_of_file, (_file_id(self.connection), suggestions, trials))
 
     def close(self) -> None:
@@ -181,7 +182,7 @@ class StudyDatabase:
         self._finalize()
 
     def _close_without_writing(self) -> None:
-        self.connection.interrupt()  # SQLite stops the checkpoint that it makes before it closes
+        self.connection.interrupt()  # SQLite stops copying the log, which it does before it closes
         self.connection.close()
         for suffix in ("-wal", "-shm"):  # SQLite would copy this log into the new content
             with suppress(OSError):

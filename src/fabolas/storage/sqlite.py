@@ -1,10 +1,9 @@
-"""A storage in one SQLite file. A killed process cannot damage it, and its last step is not lost."""
+"""A storage in one SQLite file. A process that is killed does not damage it and loses no finished step."""
 
 import json
 import sqlite3
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
+from fabolas.caller_warning import warn_caller
 from fabolas.display import safe_text
 from fabolas.reports import Report
 from fabolas.storage.base import Identity, Record, UnwritableError
@@ -65,7 +65,7 @@ class SqliteStorage:
         database = _locked(self.path, lambda: _create_if_new(self.path, identity))
         try:
             record = database.load(identity)
-            with database.transaction(checkpoint=True) as connection:
+            with database.transaction(copy_log=True) as connection:
                 # The budget of the last run does not apply to this one.
                 connection.execute("DELETE FROM study WHERE key = ?", (RUN_BUDGET,))
         except BaseException:
@@ -106,20 +106,20 @@ class SqliteStorage:
     def add_report(self, suggestion_id: int, report: Report) -> None:
         with self._lock:
             with self._transaction() as connection:
+                _check_unended(connection, suggestion_id)
                 insert_report(connection, suggestion_id, report)
             self._mirror.add_report(suggestion_id, report)
 
     def add_reported(self, trial: Trial) -> None:
         with self._lock:
-            with self._transaction(checkpoint=True) as connection:
-                if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (trial.id,)).fetchone():
-                    raise ValueError(f"suggestion {trial.id} has already ended")
+            with self._transaction(copy_log=True) as connection:
+                _check_unended(connection, trial.id)
                 insert_outcome(connection, "reported", trial)
             self._mirror.add_reported(trial)
 
     def add_trial(self, trial: Trial) -> None:
         with self._lock:
-            with self._transaction(checkpoint=True) as connection:
+            with self._transaction(copy_log=True) as connection:
                 insert_outcome(connection, "outcome", trial)
                 connection.execute("DELETE FROM reported WHERE suggestion = ?", (trial.id,))
             self._mirror.add_trial(trial)
@@ -143,19 +143,20 @@ class SqliteStorage:
                 self._database = None
 
     @contextmanager
-    def _transaction(self, *, checkpoint: bool = False) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, copy_log: bool = False) -> Iterator[sqlite3.Connection]:
         if self._database is None:
             raise RuntimeError(
                 f"the storage {safe_text(self.path)} is not open; call open() first, or use a study that is open"
             )
         if problem := self._database.problem(*self._mirror.counts):
             self._database = self._rescue(self._database, problem)
-        with self._database.transaction(checkpoint=checkpoint) as connection:
+        with self._database.transaction(copy_log=copy_log) as connection:
             try:
                 yield connection
             except sqlite3.IntegrityError as error:
                 raise ValueError(
-                    f"{safe_text(self.path)} keeps each suggestion and each outcome once: {error}"
+                    f"{safe_text(self.path)} keeps each suggestion and each outcome once, and nothing about an unknown "
+                    f"suggestion: {error}"
                 ) from error
 
     def _rescue(self, lost: StudyDatabase, problem: str) -> StudyDatabase:
@@ -169,12 +170,11 @@ class SqliteStorage:
                 continue
             lost.leave()
             self.path = database.path
-            warnings.warn(
+            warn_caller(
                 f"{safe_text(lost.path)} {problem} while the study was in use. All its {self._mirror.counts[1]} "
                 f"trials are in {safe_text(self.path)}, and the study continues there; give this file as storage to "
                 "continue it later",
                 RuntimeWarning,
-                stacklevel=2,
             )
             return database
         raise UnwritableError(
@@ -188,7 +188,7 @@ class SqliteStorage:
         description, record = self._identity.describe(), self._mirror.record
         database = _locked(path, lambda: create(path, description, record))
         database.load(self._identity)
-        with database.transaction(checkpoint=True) as connection:
+        with database.transaction(copy_log=True) as connection:
             if self._mirror.run_budget is not None:
                 _save_run_budget(connection, self._mirror.run_budget)
         return database
@@ -232,16 +232,20 @@ def _create_if_new(path: Path, identity: Identity) -> None:
     if path.exists() and path.stat().st_size > 0:
         check_header(path)
         if lost_its_log(path):
-            warnings.warn(
+            warn_caller(
                 f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
                 f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use "
                 "`fabolas backup FILE COPY`",
                 RuntimeWarning,
-                stacklevel=2,
             )
     else:
         check_no_foreign_journal(path)
         create(path, identity.describe())
+
+
+def _check_unended(connection: sqlite3.Connection, suggestion_id: int) -> None:
+    if connection.execute("SELECT 1 FROM outcome WHERE suggestion = ?", (suggestion_id,)).fetchone():
+        raise ValueError(f"suggestion {suggestion_id} has already ended")
 
 
 def _save_run_budget(connection: sqlite3.Connection, run_budget: RunBudget) -> None:

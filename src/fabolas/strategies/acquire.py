@@ -4,7 +4,7 @@ pool = configuration_pool(context, rng)                  configurations that may
 candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
 candidate = maximize_improvement(context, pool, rng)     the largest expected improvement at the target, eq. 2
 
-`maximize_target_improvement` is the last one where a target evaluation is due.
+If a target evaluation is due, `maximize_target_improvement` replaces both: `maximize_improvement` and a batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fabolas.surrogate import Surrogate
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
 N_BEST = 10  # configurations of lowest mean that are compared for each hyperparameter sample
-CLIMB_ITERATIONS = 2  # L-BFGS iterations per dimension
+CLIMB_ITERATIONS = 2  # of L-BFGS, per dimension
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class AcquisitionConfig:
         criterion: what an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
         representers: `thompson_representers` or `improvement_representers`.
         maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
-        evaluations_per_dimension: lower limit for maximisers that search the whole cube; about 20 for those.
+        evaluations_per_dimension: smallest number of evaluations of a maximiser, per dimension: about 20 for those that
+            search the whole cube, 0 for `candidate_search`.
         divide_by_cost: whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
         count_overhead: whether overhead (eq. 7) and the cost offset are added to the cost.
         cost_offset: share of the time spent so far that is added to every predicted cost. Tiny differences in cost
@@ -106,7 +107,7 @@ class AcquisitionContext:
         domain: where points may lie.
         surrogate: loss and cost, given the history and the pending evaluations.
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
-        measured: (r, d) the configurations complete or pending at the target, each once, in the same order.
+        measured: (r, d) the configurations complete or pending at the target, each once, in the order of `ranked`.
         added_seconds: seconds added to every predicted cost: overhead and cost offset.
         max_cost: seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: the sizes of this decision.
@@ -231,7 +232,11 @@ def rank_by_prediction(surrogate: Surrogate, domain: Domain, x: Array) -> Array:
 
 
 def configuration_pool(context: AcquisitionContext, rng: np.random.Generator) -> Array:
-    """Configurations (m, d) that may be the best: evaluated, Sobol, predicted minima, and neighbours of these."""
+    """Configurations (m, d) that may be the best.
+
+    They are evaluated ones, Sobol points, minima of the predicted loss, and neighbours of these minima and of the five
+    best evaluated ones.
+    """
     domain, ranked, n = context.domain, context.ranked, context.effort.pool_size
     known = np.concatenate([ranked[: n // 4], domain.sobol(n // 4, rng)])
     minima = _predicted_minima(context, known)
@@ -244,7 +249,7 @@ def configuration_pool(context: AcquisitionContext, rng: np.random.Generator) ->
 def _predicted_minima(context: AcquisitionContext, start: Array) -> Array:
     """(c, d) Local minima of the predicted loss at the target, from the best of the start.
 
-    In six dimensions and more neither evaluated nor random configurations come near them.
+    In six or more dimensions neither evaluated nor random configurations are near these minima.
     """
     domain, loss = context.domain, context.surrogate.loss
 
@@ -265,8 +270,9 @@ def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
 def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
     """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of `context.config`.
 
-    Many candidates are screened: estimated quickly. The best of them are then estimated accurately and refined. A quick
-    decision takes the best screened one instead, and chooses a batch after it, greedily.
+    Many candidates are screened, which means: estimated quickly. The best of them are then estimated accurately and
+    refined. A quick decision does not do that. It takes the best screened candidate, and greedily chooses a batch of
+    further ones.
 
     Args:
         context: what is known.

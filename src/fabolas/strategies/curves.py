@@ -2,9 +2,9 @@
 
 A trial that continues another one belongs to the same training: it shares its noise, and its points have the cost of
 both together. Points are thinned on the scale of u, because a curve is smooth there and the computing time of a model
-is cubic in its points. Each trial keeps its end. More points are added in rounds, the best trials first: the middle of
-each curve, its beginning, its quarters. Their number grows slower than that of trials: with many trainings the shape of
-curves is known.
+is cubic in its points. Each trial keeps its end. More points are added in rounds: each round takes the next of
+`POSITIONS` from every curve, the best trials first. Their number grows more slowly than that of trials: with many
+trainings the shape of curves is known.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ An effort level is a number from 0 (least) to 1 (full). All sizes that take time
 
 One strategy serves all workers. While it decides, those whose trials end wait. So overhead has two limits, and the
 stricter one counts: the user's share of the time, and half of the time of the thread that decides. With w workers a
-trial ends every `cost / w` seconds, so a suggestion may take half of that. A decision that takes longer is compensated
-by suggestions from its batch, and the batch is as long as that needs.
+trial ends every `cost / w` seconds, so a suggestion may take half of that. If a decision takes longer, the next
+suggestions are taken from its batch without a decision, until that has made up for it. The batch is long enough for
+this.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
 
 OVERHEAD_SHARE = 0.1  # default share of the time for overhead
 BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
-CANDIDATES_PER_CHOICE = 4  # a batch is chosen from at least so many times its number of candidates
+CANDIDATES_PER_CHOICE = 4  # screened candidates for each point of a quick decision and its batch, at least
 # With several workers, overhead takes at most this share of one thread's time: a strategy that always computes keeps
 # some of them waiting.
 MAX_BUSY_SHARE = 0.5
@@ -29,7 +30,8 @@ MAX_BUSY_SHARE = 0.5
 N_LAST_EVALUATIONS = 20.0
 
 _NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
-# A batch has at most one point for so many workers: later suggestions should know the outcomes that came meanwhile.
+# A batch has at most one point for this many workers. In a longer one, the last points would be chosen without the
+# outcomes of many trials.
 WORKERS_PER_BATCH_POINT = 4
 
 
@@ -57,7 +59,7 @@ class Effort:
         return self.n_monte_carlo == 0
 
     def with_batch(self, size: int) -> Effort:
-        """The same effort with a batch of so many points, and enough candidates to choose them from."""
+        """The same effort with a batch of this many points, and enough candidates to choose them from."""
         n_screened = max(self.n_screened, CANDIDATES_PER_CHOICE * (1 + size))
         return self if size == self.batch_size else replace(self, batch_size=size, n_screened=n_screened)
 
@@ -145,8 +147,8 @@ def affordable_level(
 class WorkerCount:
     """How many workers there are, as far as pending suggestions tell.
 
-    Few pending suggestions can mean that workers wait for the strategy, or that they are gone. One that was away for as
-    long as a trial takes is probably gone.
+    Few pending suggestions can mean that workers wait for the strategy, or that they are gone. A worker that has asked
+    for nothing during a whole trial is probably gone.
 
     Attributes:
         n: the number.
@@ -176,7 +178,7 @@ class Pace:
         costs: (m,) seconds of the evaluations, the typical cost where they are pending.
         decided: (m,) which of them needed a decision.
         n_workers: how many workers there are.
-        overhead_share: share of the time for overhead, that of the user.
+        overhead_share: share of the time for overhead, as the user chose it.
         typical_cost: mean seconds of the last evaluations, one for each worker; 0 without one.
     """
 
@@ -224,8 +226,8 @@ class Pace:
     def affordable_level(self, next_cost: float) -> float | None:
         """The effort level that keeps overhead to its share; None if even the least effort does not.
 
-        The limit of the workers follows from how often their trials end, so from what these cost. The next one may be
-        predicted to cost more, which gives the others no time.
+        If workers limit overhead, the limit depends on how often trials end, so on their typical cost. If the next
+        trial costs more, those of the other workers still end as often as before.
         """
         if self.limited_by_workers:
             next_cost = min(next_cost, self.typical_cost)
@@ -234,10 +236,10 @@ class Pace:
         )
 
     def is_near_end(self, next_cost: float, remaining: float) -> bool:
-        """Whether few evaluations of this cost are left in the budget.
+        """Whether at most `N_LAST_EVALUATIONS` evaluations of this cost are left in the budget.
 
-        With many workers the evaluations of all of them count, divided by the number of workers at which both limits
-        are equal (`MAX_BUSY_SHARE / overhead_share`).
+        If workers limit overhead, more evaluations are left than one worker can make: the number is multiplied by
+        n_workers / n. Here n = MAX_BUSY_SHARE / overhead_share is the number at which both limits are equal.
         """
         return remaining * (self.overhead_share / self.share) <= N_LAST_EVALUATIONS * next_cost
 

@@ -236,12 +236,13 @@ class ModelBasedSearch:
         """Whether a new decision would take too long, compared with the cost of the next point of the batch."""
         pace, next_cost = self._pace(history, pending), float(self._batch.costs[0])
         if remaining is not None and pace.is_near_end(next_cost, remaining):
-            return pace.seconds_to_decide > next_cost  # else most of the rest would be overhead
+            # A decision that takes longer than the evaluation would make most of the remaining time overhead.
+            return pace.seconds_to_decide > next_cost
         return self.effort is None and pace.affordable_level(next_cost) is None
 
     def _pace(self, history: History, pending: tuple[Suggestion, ...]) -> Pace:
         """What past suggestions have taken, and what the next one may take."""
-        # Costs that are relative sizes have no overhead to compare with.
+        # Costs that are relative sizes cannot be compared with the seconds of overhead of pending suggestions.
         counted = () if self.models.spec.cost_from_fidelity else pending
         return Pace.of(history, counted, self._workers.n, self.overhead_share)
 
@@ -254,7 +255,7 @@ class ModelBasedSearch:
         return self.models.surrogate(history)
 
     def state(self) -> dict[str, Array]:
-        """The initial design, the number of workers, the walkers, and the batch."""
+        """The initial design, the number of workers, the walkers and the batch, as far as there are any."""
         state: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
         if self._workers.n > 1:
             state["workers"] = np.array([float(self._workers.n), float(self._workers.since)])

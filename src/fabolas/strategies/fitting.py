@@ -99,18 +99,18 @@ class SurrogateFitter:
         """The same, and which trials its data are."""
         surrogate, parts = self._posterior(history)
         rows = [self._rows(history, part) for part in parts]
-        # The centre of log-cost belongs to the first part, and says which costs of a later one are used.
+        # The centre of log-cost is that of the first part. It decides which costs of a later part are used.
         centres = [None, surrogate.log_cost_centre][: len(rows)]
-        timed = [
-            trials[data.timed(self.prior, centre)]
+        with_cost = [
+            trials[data.cost_is_used(self.prior, centre)]
             for (data, trials), centre in zip(rows, centres, strict=True)
         ]
         return SurrogateWithTrials(
-            surrogate, np.concatenate([trials for _, trials in rows]), np.concatenate(timed)
+            surrogate, np.concatenate([trials for _, trials in rows]), np.concatenate(with_cost)
         )
 
     def _posterior(self, history: History) -> _Posterior:
-        """Between two trials it is asked for several times: for the answer, and for the costs of the next steps."""
+        """The posterior of a history. It is cached, because the answer and several predictions use the same one."""
         if self._cached is None or self._cached[0] is not history:
             self._cached = None
             self._cached = history, self._new_posterior(history)
@@ -124,12 +124,13 @@ class SurrogateFitter:
             return surrogate.fit(self.prior, data, None, least.mcmc_steps, least.K, rng)[0], (_ALL,)
         before, since = slice(self._n_fitted), slice(self._n_fitted, None)
         seen, new = self._data(history, before), self._data(history, since)
-        # A failure that a later success at the same point contradicts is removed, so the number may have changed.
+        # A later success at the same point removes a failure from the data, so the data of the last fit may differ.
         if self._surrogate is None or not np.array_equal(self._surrogate.loss.points, seen.points):
             self._surrogate = self._build(history, seen)
         if not len(new.points):
             return self._surrogate, (before,)
-        # The floor of the fitted transform would raise a new lowest loss; and new repeats teach the nugget.
+        # Build again from all data in two cases: the floor of the fitted transform would raise a new lowest loss, and
+        # new repeats change the nugget fraction.
         everything = self._data(history)
         if new.lowest < seen.lowest or everything.n_repeats(self.prior) > seen.n_repeats(self.prior):
             return self._build(history, everything), (_ALL,)

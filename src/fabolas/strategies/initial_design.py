@@ -41,8 +41,8 @@ class InitialDesign:
     ) -> Array | None:
         """The next point (D,); None once the design is used up and a trial is complete.
 
-        While every trial fails, more points are drawn. The design ends early if the next evaluation should be at the
-        target.
+        If the design is used up before a trial is complete, further points are drawn one by one. The design ends early
+        if a trial is complete and the next evaluation should be at the target.
         """
         if self.points is None:
             self.points = self._draw(self._n_initial, rng)

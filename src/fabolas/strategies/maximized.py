@@ -1,6 +1,6 @@
 """Maximise with a strategy that minimises: it sees the negative of every loss.
 
-Only here the sign changes. Everything outside of the strategies has losses with the user's sign.
+The negation is done here only: records, storages and results have losses with the user's sign.
 """
 
 from __future__ import annotations

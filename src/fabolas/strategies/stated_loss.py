@@ -92,7 +92,7 @@ def truncated_moments(
     # Gauss-Legendre quadrature over the part of the Gaussian between the limits, in standard deviations. A mean
     # beyond a limit counts as the limit: the posterior and the limits contradict each other.
     centre = np.clip(mean, low, high)[:, None]
-    # The second moment of a log-normal loss lies 2 scale std further up.
+    # Under a logarithm the integrand of the second moment has its peak 2 scale std above the mean: extend the range.
     start = np.maximum((low - centre) / std, -_TAIL)
     width = np.minimum((high - centre) / std, _TAIL + 2.0 * transform.scale * std) - start
     z = start + 0.5 * width * (_NODES + 1.0)  # (m, q)

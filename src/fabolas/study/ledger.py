@@ -66,11 +66,11 @@ class OverheadTimer:
 
     @property
     def unrecorded(self) -> float:
-        """Seconds of overhead of the study besides those of its suggestions; 0 if each has fixed ones."""
+        """Seconds of overhead that no suggestion has recorded yet; 0 if each suggestion records a fixed time."""
         return self.measured if self._fixed is None else 0.0
 
     def take_back(self, seconds: float) -> None:
-        """The suggestion that had recorded these seconds was cancelled."""
+        """Count these seconds again: the suggestion that had recorded them was cancelled."""
         self.measured += seconds if self._fixed is None else 0.0
 
 
@@ -89,7 +89,7 @@ class Ledger:
         next_id: The id of the next suggestion.
         seed: The seed of the study.
         direction: Whether losses are minimised or maximised.
-        strategy_state: The strategy's state when the record was last written; None before the first suggestion.
+        strategy_state: The strategy's state in the record when that was opened; None if it had no suggestion.
         trajectory: (elapsed, incumbent) pairs.
         closed: Whether the storage was released; nothing can be recorded then.
     """
@@ -145,9 +145,9 @@ class Ledger:
 
     @property
     def overhead(self) -> float:
-        """Seconds of overhead, including what the next suggestion will record."""
-        recorded = sum(self.history.overheads.tolist()) + self.open_suggestions.overhead
-        return float(recorded) + self._timer.unrecorded
+        """Seconds of overhead: of ended, pending and waiting suggestions, and what the next one will record."""
+        still_open = sum(suggestion.overhead for suggestion in self.open_suggestions.all)
+        return float(sum(self.history.overheads.tolist()) + still_open) + self._timer.unrecorded
 
     def hand_out(
         self, suggestion: Suggestion, state: dict[str, Array], state_before: dict[str, Array], *, queued: bool
@@ -328,7 +328,7 @@ class Ledger:
             trial: The trial, without its times.
             elapsed: Seconds that the study has used by the clock; None if trials run one after another.
         """
-        return self._append(self._timed(trial, elapsed))
+        return self._append(self._with_times(trial, elapsed))
 
     def _append(self, trial: Trial) -> Trial:
         with self._timer.timed():
@@ -337,7 +337,7 @@ class Ledger:
             self.open_suggestions.remove(trial.id)
         return trial
 
-    def _timed(self, trial: Trial, elapsed: float | None) -> Trial:
+    def _with_times(self, trial: Trial, elapsed: float | None) -> Trial:
         """The trial with the times at which it started and ended; it ends now, unless its end was reported."""
         entry = self.open_suggestions.get(trial.id)
         started = None if entry is None else entry.started_at
@@ -349,9 +349,9 @@ class Ledger:
     def save_event(self, event: News, elapsed: float | None) -> None:
         """Have the storage keep at once what a worker reports, before the study records it.
 
-        Of a study, only this may be called from any thread, also while it computes a suggestion. Its trials do not
-        change. If the process is killed before ``tell_outcome``, the next one to open the storage finds the outcome as
-        if it had been recorded.
+        This is the only method of a study that any thread may call, also while a suggestion is computed. It does not
+        change the trials of the study. If the process is killed before ``tell_outcome``, the next one to open the
+        storage finds the outcome as if it had been recorded.
         """
         entry = self.open_suggestions.get(event.id)
         if entry is None or (isinstance(event, Ended) and event.status == "abandoned"):
@@ -361,7 +361,7 @@ class Ledger:
             return
         outcome: Trial | None = None
         if isinstance(event, Ended):
-            outcome = self._timed(self._trial_of(entry, event), elapsed)
+            outcome = self._with_times(self._trial_of(entry, event), elapsed)
             entry.outcome = outcome
         # If this cannot be written now, `_add_trial` writes it later, or raises then.
         with suppress(RuntimeError):
@@ -414,7 +414,7 @@ class Ledger:
         self._storage.save_run_budget(run_budget)
 
     def find(self, given: Suggestion | int, or_abandoned: bool = False) -> OpenSuggestion:
-        """The open suggestion that is given itself or by its id; see ``OpenSuggestions.find``."""
+        """The open suggestion that belongs to a Suggestion or to an id; see ``OpenSuggestions.find``."""
         self.check_open()
         return self.open_suggestions.find(given, self.history.trials, or_abandoned)
 

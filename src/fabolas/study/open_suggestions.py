@@ -1,4 +1,4 @@
-"""The suggestions of a study that have not ended, and the trials that are made of what a study is told about them.
+"""The suggestions of a study that have not ended, and how a trial is made from a suggestion and its outcome.
 
 Nothing is recorded here: the ledger does that.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.display import error_summary, safe_text
 from fabolas.execution import MIN_COST_SECONDS, Ended
+from fabolas.plain_values import to_number
 from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.trials import ADDED, Outcome, Suggestion, Trial, as_cost, as_info
@@ -77,7 +78,7 @@ class OpenSuggestions:
 
     @property
     def handed_out(self) -> tuple[Suggestion, ...]:
-        """Those that were handed out, in that order."""
+        """Those that were handed out, the earliest first."""
         return tuple(entry.suggestion for entry in self._entries.values() if not entry.waiting)
 
     @property
@@ -122,7 +123,7 @@ class OpenSuggestions:
         self._entries.pop(suggestion_id, None)
 
     def hand_out_waiting(self) -> OpenSuggestion | None:
-        """The waiting suggestion of lowest id, which is then queued; None if none waits."""
+        """Hand out the waiting suggestion with the lowest id; None if none waits."""
         waiting = [suggestion_id for suggestion_id, entry in self._entries.items() if entry.waiting]
         if not waiting:
             return None
@@ -139,7 +140,7 @@ class OpenSuggestions:
     def find(
         self, given: Suggestion | int, ended: Sequence[Trial], or_abandoned: bool = False
     ) -> OpenSuggestion:
-        """The suggestion that is given itself or by its id.
+        """The open suggestion that belongs to a Suggestion or to an id.
 
         Args:
             given: What ``ask`` returned, or its id.
@@ -238,7 +239,8 @@ def trial_from_elsewhere(
     """The trial of a result that was measured elsewhere; arguments as for ``Study.add``."""
     point = space.encode(config, fidelity)
     suggestion = Suggestion(suggestion_id, *space.decode(point), point, ADDED, effort=0.0)
-    seconds, kept = as_cost(cost), as_info(info)
+    seconds = 0.0 if cost == 0 else as_cost(cost, remedy="give 0 if it is unknown")
+    kept = as_info(info)
     if loss is None:
         return Trial(suggestion, "failed", None, seconds, kept, "added as a failed evaluation")
     return Trial(suggestion, "complete", loss, seconds, kept)
@@ -260,17 +262,18 @@ def ended_trial(entry: OpenSuggestion, ended: Ended) -> Trial:
     )
 
 
-def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float:
-    """The value of the reported fidelity; arguments as for ``Study.tell_report``.
+def reported_value(space: Space, entry: OpenSuggestion, fidelity: Mapping[str, float]) -> float | int:
+    """The value of the reported fidelity as a plain number; arguments as for ``Study.tell_report``.
 
     Raises:
         ValueError: If it is another fidelity, or the value does not increase.
+        TypeError: If the value is not a number.
     """
     name = space.curve_name
     if name is None or list(fidelity) != [name]:
-        wanted = "one that is declared with reports=True" if name is None else repr(name)
-        raise ValueError(f"expected a report with the fidelity {wanted}, got {', '.join(fidelity) or 'none'}")
-    value = fidelity[name]
+        wanted = "a fidelity that is declared with reports=True" if name is None else f"the fidelity {name!r}"
+        raise ValueError(f"expected a report with {wanted}, got {', '.join(fidelity) or 'none'}")
+    value = to_number(fidelity[name], f"a reported {name}")
     if entry.reports and value <= entry.reports[-1].fidelity[name]:
         raise ValueError(
             f"expected reports with increasing {name}, got {value} after {entry.reports[-1].fidelity[name]}"
@@ -283,7 +286,6 @@ def report_of(space: Space, suggestion: Suggestion, value: float, loss: float, c
 
     Raises:
         ValueError: If no fidelity has reports, or the value is above what was suggested.
-        TypeError: If the value is not a number.
     """
     name, column = space.curve_name, space.curve_column
     if name is None or column is None:

@@ -13,7 +13,7 @@ from fabolas.strategies.continuation import Continuations
 from fabolas.study.ledger import Ledger, OverheadTimer
 from fabolas.trials import ENQUEUED, History, Suggestion
 
-MIN_DISTANCE = 1e-3  # in the cube, in the coordinate where two points differ most
+MIN_DISTANCE = 1e-3  # between two points of the cube, in the coordinate in which they differ most
 _TRIES_PER_DISTANCE = 8
 
 
@@ -35,7 +35,7 @@ class _Draft:
 class Proposer:
     """Asks the strategy for proposals, and has the ledger record them as suggestions.
 
-    A suggestion that cannot be recorded has not happened: the strategy is then as before.
+    If a suggestion cannot be recorded, the strategy gets back the state that it had before.
 
     Args:
         space: The search space.
@@ -86,8 +86,9 @@ class Proposer:
     def accept(self, proposal: Proposal, *, queued: bool) -> Suggestion:
         """Hand out a proposal as a suggestion.
 
-        Its configuration is moved a little if the same point is already pending. If the point differs from the proposed
-        one, the suggestion does not continue a training, does not stop early, and its cost is not predicted.
+        Its configuration is moved a little if the same point is already pending. A suggestion at another point than the
+        proposed one does not continue a training and does not stop early. If the caller gave the other point, its cost
+        is not predicted; if the point was only moved here, the predicted cost stays.
 
         Args:
             proposal: What ``propose`` returned, or the same with another point.

@@ -1,4 +1,4 @@
-"""The study: what is asked of it and what it is told. What can be read is in ``view.py``.
+"""``Study``: ask and tell. What can be read from a study is in ``view.py``.
 
 ``ask`` goes on in ``proposer.py``, which asks the strategy. ``tell`` goes on in ``ledger.py``, which writes the record.
 """
@@ -205,8 +205,8 @@ class Study(StudyView):
     def cancel(self, suggestion: Suggestion | int) -> None:
         """Take back the last suggestion before it is started, as if it had never been asked for.
 
-        Some suggestions are kept, and the next ``ask`` returns them: those that were enqueued, that are older than the
-        last opening of the study, or that are followed only by enqueued ones.
+        Some suggestions are not removed; the next ``ask`` returns them again. These are suggestions that were enqueued,
+        that were made before the study was last opened, or after which only enqueued ones were made.
 
         Raises:
             ValueError: If other suggestions were handed out after it, or if it was started or has ended.
@@ -273,7 +273,9 @@ class Study(StudyView):
             Whether the training should stop, see ``stop_early`` of the strategy; tell it with ``stopped=True`` then.
 
         Raises:
-            ValueError: If the suggestion is unknown or has ended, or the fidelity is not one with reports.
+            ValueError: If the suggestion is unknown or has ended, the fidelity is not one with reports, its value does
+                not increase or is above the suggested one, or the loss or the cost is not a finite number.
+            TypeError: If a value is not a number.
         """
         return self._ledger.tell_report(suggestion, loss, cost, fidelity)
 
@@ -342,12 +344,12 @@ class Study(StudyView):
             config: A configuration of the space.
             fidelity: Fidelities by name; None for the target.
             loss: A finite number; None if the evaluation failed.
-            cost: Seconds that the evaluation took.
+            cost: Seconds that the evaluation took; 0 if that is unknown.
             info: Anything to keep with the trial, stored as JSON.
 
         Raises:
             ValueError: If the space has no such configuration or fidelity, the loss is not finite, or the cost is
-                not > 0.
+                not >= 0.
             TypeError: If a value is of the wrong type.
         """
         return self._ledger.add_from_elsewhere(config, fidelity, loss, cost, info, self.strategy.state())
@@ -382,7 +384,8 @@ class Study(StudyView):
     def save_answer(self, answer: Incumbent) -> None:
         """Add the answer of a run to ``trajectory`` when the run ends, unless it is already the last one there.
 
-        It can differ from ``incumbent``, which ``trajectory`` has for the same trials (see ``verified_incumbent``).
+        The answer of a run that verifies can differ from ``incumbent`` (see ``verified_incumbent``). Then
+        ``trajectory`` has both for the same trials.
         """
         if not self.closed:
             self._ledger.note_answer(answer)
