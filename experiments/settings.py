@@ -100,6 +100,7 @@ GROUPS: dict[str, dict[str, Options]] = {
         "eq. 7": acquisition(criterion=EntropyReduction(relative_to_uniform=True)),
     },
     "criterion": {"entropy": {}, "knowledge gradient": knowledge_gradient()},
+    "final_samples": {"1": {}, "4": acquisition(criterion=EntropyReduction(final_samples=4))},
     "rules": {
         "all": knowledge_gradient(),
         "no cost offset": knowledge_gradient(cost_offset=0.0),

@@ -14,13 +14,13 @@ from fabolas.sklearn import FabolasSearchCV
 
 # Its few candidates are all on all rows.
 REGRESSOR = FabolasSearchCV(
-    Ridge(), {"alpha": [0.1, 1.0]}, n_iter=3, cv=2, error_score="raise", random_state=0
+    Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise", random_state=0
 )
 # Its first candidates are on fewer rows.
 CLASSIFIER = FabolasSearchCV(
     LogisticRegression(),
     {"C": Float(0.01, 100.0, log=True)},  # whose text is the same in every process
-    n_iter=4,
+    n_iter=3,
     min_size=0.4,
     cv=2,
     error_score="raise",

@@ -411,7 +411,7 @@ def test_what_is_predicted_of_a_measured_point_is_near_it_though_nothing_as_low_
 )
 def test_no_point_is_evaluated_twice_while_there_are_others(space: Space, cost: float, workers: int) -> None:
     with Study(space, seed=0, overhead=0.003) as study:
-        for _ in range(35):
+        for _ in range(25):
             study.ask()
             if len(study.pending) == workers:
                 s = study.pending[0]
