@@ -20,7 +20,7 @@ REGRESSOR = FabolasSearchCV(
 CLASSIFIER = FabolasSearchCV(
     LogisticRegression(),
     {"C": Float(0.01, 100.0, log=True)},  # whose text is the same in every process
-    n_iter=3,
+    n_iter=4,
     min_size=0.4,
     cv=2,
     error_score="raise",

@@ -24,7 +24,7 @@ from tests.helpers.marks import slow
 from tests.helpers.problems import bowl_loss, evaluate
 
 SPACE = Space({"x": Float(0.0, 1.0), "y": Float(0.0, 1.0)}, {"size": (64, 16384)})
-SEEDS = range(5)
+SEEDS = range(3)
 
 
 def run(trials: int, scale: float = 1.0, overhead: float = 0.01, **options: object) -> np.ndarray:
