@@ -39,11 +39,11 @@ class Discrepancy:
     """The variance of the error of a posterior mean under both bends.
 
     Attributes:
-        model: the posterior of the standardised loss.
+        model: The posterior of the standardised loss.
         observed: (n,) which points of the model have a measured loss: neither failed nor pending.
-        over_x: the kernel over configurations; its length scales are the first hyperparameters of the model.
-        fidelities: the columns of the fidelities, at least one.
-        std: standard deviation of the late bend of each fidelity at the target, in standardised losses.
+        over_x: The kernel over configurations; its length scales are the first hyperparameters of the model.
+        fidelities: The columns of the fidelities, at least one.
+        std: Standard deviation of the late bend of each fidelity at the target, in standardised losses.
     """
 
     model: Posterior

@@ -68,27 +68,27 @@ class ModelSpec:
 
     Attributes:
         loss_basis: phi_f of eq. 6, on log-scaled size u and relative size s.
-        cost_terms: the prior mean of cost is a sum of these and a linear term in each fidelity, with learnt weights;
+        cost_terms: The prior mean of cost is a sum of these and a linear term in each fidelity, with learnt weights;
             () for a constant and the kernel of eq. 6.
         cost_basis: phi_c of eq. 6, without cost_terms.
-        rank: number of functions of `loss_basis`, and of `cost_basis`.
-        chol_offdiag_prior: prior of L[i, 0], the covariance between the basis weights i and 0 (slope and level of a
+        rank: Number of functions of `loss_basis`, and of `cost_basis`.
+        chol_offdiag_prior: Prior of L[i, 0], the covariance between the basis weights i and 0 (slope and level of a
             curve).
-        chol_logdiag_prior: prior of log L[i, i] for the loss: how much slopes differ between configurations.
-        cost_chol_logdiag_prior: the same for log-cost, without cost_terms.
-        transform: fits the transform of the loss.
-        loss_deviations: random walks by which losses may deviate from the basis; () for eq. 6 alone.
-        cost_deviations: random walks by which log-costs of a configuration may deviate from the cost_terms.
-        shared_trend: whether all configurations share a trend over the sizes.
-        noise_by_size: whether the noise may decrease towards the target.
-        length_prior: number of hyperparameters d -> prior of each log length scale.
-        discrepancy: prior standard deviation of the discrepancy (late bend) at the target, see `Discrepancy`; 0 for
+        chol_logdiag_prior: Prior of log L[i, i] for the loss: how much slopes differ between configurations.
+        cost_chol_logdiag_prior: The same for log-cost, without cost_terms.
+        transform: Fits the transform of the loss.
+        loss_deviations: Random walks by which losses may deviate from the basis; () for eq. 6 alone.
+        cost_deviations: Random walks by which log-costs of a configuration may deviate from the cost_terms.
+        shared_trend: Whether all configurations share a trend over the sizes.
+        noise_by_size: Whether the noise may decrease towards the target.
+        length_prior: Number of hyperparameters d -> prior of each log length scale.
+        discrepancy: Prior standard deviation of the discrepancy (late bend) at the target, see `Discrepancy`; 0 for
             none. In log-losses, so 0.5 is a factor of 1.6. Without a logarithm, in standard deviations of the losses.
-        nugget_fraction: see `NUGGET_FRACTION`; its prior mean if configurations were evaluated at the target more than
+        nugget_fraction: See `NUGGET_FRACTION`; its prior mean if configurations were evaluated at the target more than
             once. With 0 only the GP predicts, with 1 measured values are kept; repeats change neither.
-        max_trials: the posteriors use at most this many trials, because their computing time is cubic in that number.
+        max_trials: The posteriors use at most this many trials, because their computing time is cubic in that number.
             With more, see `informative_subset` in strategies/fitting.py.
-        cost_from_fidelity: take the relative size instead of measured seconds as the cost of a trial, and no
+        cost_from_fidelity: Take the relative size instead of measured seconds as the cost of a trial, and no
             overhead. With a fixed effort, suggestions then depend on the losses alone and not on a clock. Only for runs
             without a time budget.
     """
@@ -118,10 +118,10 @@ class Columns:
 
     Attributes:
         n_choices: (d,) of each hyperparameter: 0 if numeric, else the number of categories.
-        n_fidelities: how many fidelity columns the models see, the first ones; 0 if all trials are at the target.
-        relative_sizes: for each fidelity of the space u (n,) -> s (n,), the value relative to the target.
-        training: the column of the data that holds the number of the training, if trainings report on the way.
-        curve: the column of the fidelity that trainings pass through and report, if there is one.
+        n_fidelities: How many fidelity columns the models see, the first ones; 0 if all trials are at the target.
+        relative_sizes: For each fidelity of the space u (n,) -> s (n,), the value relative to the target.
+        training: The column of the data that holds the number of the training, if trainings report on the way.
+        curve: The column of the fidelity that trainings pass through and report, if there is one.
     """
 
     n_choices: tuple[int, ...]

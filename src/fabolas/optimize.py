@@ -48,11 +48,11 @@ def lbfgs_maximize(value: Value, start: Array, low: Array, high: Array, iteratio
     """Climb from the start to a nearby local maximum (p,) with L-BFGS; a gradient is one batched call.
 
     Args:
-        value: points (m, p) -> (m,); -inf where a point is impossible.
+        value: Points (m, p) -> (m,); -inf where a point is impossible.
         start: (p,).
         low: (p,) lower bounds.
         high: (p,) upper bounds; a coordinate whose bounds are equal does not move.
-        iterations: at most this many; at most twice as many gradients.
+        iterations: At most this many; at most twice as many gradients.
     """
     from scipy.optimize import minimize  # slow to import, and a search without a model does not use it
 
@@ -111,11 +111,11 @@ class Maximizer(Protocol):
         """Maximise from the points `start` (m, D).
 
         Args:
-            value: see the head of the file.
+            value: See the head of the file.
             start: (m, D) evaluated first, in one call.
-            snap: see the head of the file.
-            rng: the source of randomness.
-            evaluations: points in all, those of the start included.
+            snap: See the head of the file.
+            rng: The source of randomness.
+            evaluations: Points in all, those of the start included.
             n_choices: (D,) or shorter: the number of categories of a coordinate, 0 for a number.
         """
         ...
@@ -174,16 +174,16 @@ def candidate_search(
     an axis and keeps the coordinates that are right already.
 
     Args:
-        value: see `Maximizer`.
-        start: see `Maximizer`.
-        snap: see `Maximizer`.
-        rng: see `Maximizer`.
-        evaluations: points in all; the rounds share what the start leaves.
-        n_choices: see `Maximizer`. A step in a categorical coordinate draws a category anew.
-        rounds: number of refinement rounds.
-        keep: number of best points that each round starts from.
-        width: largest standard deviation of a step in the first round; each point draws a fraction of it.
-        shrink: factor of the width from one round to the next.
+        value: See `Maximizer`.
+        start: See `Maximizer`.
+        snap: See `Maximizer`.
+        rng: See `Maximizer`.
+        evaluations: Points in all; the rounds share what the start leaves.
+        n_choices: See `Maximizer`. A step in a categorical coordinate draws a category anew.
+        rounds: Number of refinement rounds.
+        keep: Number of best points that each round starts from.
+        width: Largest standard deviation of a step in the first round; each point draws a fraction of it.
+        shrink: Factor of the width from one round to the next.
     """
     search = _Search(value, snap, start, evaluations)
     points, values = search.start, search.start_values
@@ -242,13 +242,13 @@ def cma_es(
     all of it.
 
     Args:
-        value: see `Maximizer`.
-        start: see `Maximizer`.
-        snap: see `Maximizer`.
-        rng: see `Maximizer`; it seeds CMA-ES.
-        evaluations: see `Maximizer`.
-        n_choices: see `Maximizer`; not used.
-        sigma: standard deviation of the first generation of a run.
+        value: See `Maximizer`.
+        start: See `Maximizer`.
+        snap: See `Maximizer`.
+        rng: See `Maximizer`; it seeds CMA-ES.
+        evaluations: See `Maximizer`.
+        n_choices: See `Maximizer`; not used.
+        sigma: Standard deviation of the first generation of a run.
     """
     from cmaes import CMA  # slow to import
 

@@ -64,7 +64,7 @@ class Data:
         losses: (n,) ignored where failed.
         costs: (n,) seconds; 0 where unknown.
         failed: (n,).
-        max_mcmc: how many rows MCMC uses, at most.
+        max_mcmc: How many rows MCMC uses, at most.
     """
 
     points: Array
@@ -115,8 +115,8 @@ class Data:
         """(n,) Which costs the cost GP uses: known costs of complete trials, and those of failed ones if above typical.
 
         Args:
-            prior: both GP priors.
-            typical: log-seconds minus the log-size; None for the mean over the complete trials.
+            prior: Both GP priors.
+            typical: Log-seconds minus the log-size; None for the mean over the complete trials.
         """
         known = self.costs > 0
         complete, relative = known & ~self.failed, self.log_costs(prior)
@@ -274,13 +274,13 @@ def fit(
     """Both posteriors given all the data: move the walkers, and keep K of them as hyperparameter samples.
 
     Args:
-        prior: both GP priors.
-        data: the ended trials.
-        walkers: where the last fit ended; None starts from the prior.
+        prior: Both GP priors.
+        data: The ended trials.
+        walkers: Where the last fit ended; None starts from the prior.
         steps: MCMC steps; 0 leaves the walkers where they are.
-        K: number of hyperparameter samples.
-        rng: moves the walkers and chooses among them.
-        units: the transform of the loss when the walkers last moved, because their hyperparameters are in its units.
+        K: Number of hyperparameter samples.
+        rng: Moves the walkers and chooses among them.
+        units: The transform of the loss when the walkers last moved, because their hyperparameters are in its units.
             None fits a new transform to the data, which is right if the walkers move in this call.
 
     Returns:

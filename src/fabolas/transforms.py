@@ -34,12 +34,12 @@ class TargetTransform:
     w(y) = log(y + shift) if `logarithmic`, else y.
 
     Attributes:
-        logarithmic: whether w is a logarithm.
-        centre: mean of w over the fitted losses.
-        scale: standard deviation of w over them.
-        shift: added to y before the logarithm.
-        floor: lower limit of the logarithm's argument.
-        ceiling: upper limit of t.
+        logarithmic: Whether w is a logarithm.
+        centre: Mean of w over the fitted losses.
+        scale: Standard deviation of w over them.
+        shift: Added to y before the logarithm.
+        floor: Lower limit of the logarithm's argument.
+        ceiling: Upper limit of t.
     """
 
     logarithmic: bool

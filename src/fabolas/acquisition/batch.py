@@ -34,13 +34,13 @@ def greedy_batch(
     """Indices of up to `count` of the points (M, D), each the best per cost given those before it.
 
     Args:
-        representers: where p_min is represented.
-        samples: joint samples of the representers.
+        representers: Where p_min is represented.
+        samples: Joint samples of the representers.
         points: (M, D) to choose from.
         divisor: (M,) what information is divided by.
         allowed: (M,) which points may be chosen.
-        first: the index of the first choice.
-        count: how many.
+        first: The index of the first choice.
+        count: How many.
     """
     outcomes = Outcomes.at_points(representers, samples, points)
     chosen = [first]

@@ -42,8 +42,8 @@ class Screened(Protocol):
         Args:
             divisor: (M,) what worth is divided by.
             allowed: (M,) which candidates may be chosen.
-            first: the index of the first choice.
-            count: how many.
+            first: The index of the first choice.
+            count: How many.
         """
         ...
 
@@ -83,14 +83,14 @@ class Criterion(Protocol):
         """Compute all that does not depend on the candidate.
 
         Args:
-            posterior: of the loss.
+            posterior: Of the loss.
             representers: (R, D) at the target.
             tried: (B, D) the best configurations tried, at the target.
-            n_fidelities: how many of the last columns are fidelities.
-            n_samples: joint samples, where samples are used.
-            n_outcomes: hypothetical outcomes of an evaluation, where they are used.
+            n_fidelities: How many of the last columns are fidelities.
+            n_samples: Joint samples, where samples are used.
+            n_outcomes: Hypothetical outcomes of an evaluation, where they are used.
             represent: (posterior, points (R, D)) -> representers; with curves, `TraceRepresenters`.
-            rng: the only source of randomness.
+            rng: The only source of randomness.
         """
         ...
 
@@ -100,9 +100,9 @@ class EntropyReduction:
     """Information about the location of the optimum at the target (Klein et al. 2017, eq. 7), in nats.
 
     Attributes:
-        estimate: for the best candidates: `monte_carlo_information` or `ep_information`.
+        estimate: For the best candidates: `monte_carlo_information` or `ep_information`.
         relative_to_uniform: eq. 7 as printed, instead of the reduction of the entropy.
-        final_samples: factor by which the number of samples grows from screening to the final choice.
+        final_samples: Factor by which the number of samples grows from screening to the final choice.
     """
 
     estimate: InformationEstimator = monte_carlo_information

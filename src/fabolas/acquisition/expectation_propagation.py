@@ -75,8 +75,8 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
     Args:
         mean: (R,).
         covariance: (R, R), of the values without noise.
-        tolerance: largest relative mismatch of an approximate moment; log Z is off by about its square.
-        max_sweeps: after this many passes over all sites a run is returned although `converged` is False.
+        tolerance: Largest relative mismatch of an approximate moment; log Z is off by about its square.
+        max_sweeps: After this many passes over all sites a run is returned although `converged` is False.
     """
     m, K = _differences(*_checked(mean, covariance))
     R = len(m)
@@ -223,8 +223,8 @@ def _sweep(state: _State, give_up: bool = False) -> tuple[Array, Array, Array]:
     The sweep also estimates Z: the product of the probabilities of the factors, each given those before it.
 
     Args:
-        state: where the sweep starts.
-        give_up: whether to give up a run when this product falls below e^-500. Its other factors are then taken as
+        state: Where the sweep starts.
+        give_up: Whether to give up a run when this product falls below e^-500. Its other factors are then taken as
             satisfied. This is an upper bound, and it avoids computations in the far tails of normal distributions.
 
     Returns:

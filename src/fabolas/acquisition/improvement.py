@@ -21,7 +21,7 @@ def expected_improvement(mean: Array, variance: Array, best: Array | float) -> A
     Args:
         mean: (..., m).
         variance: (..., m), not negative.
-        best: the value to improve on, broadcast against the others.
+        best: The value to improve on, broadcast against the others.
 
     Returns:
         (..., m).

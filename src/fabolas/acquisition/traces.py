@@ -31,7 +31,7 @@ class TraceRepresenters(Representers):
     """Representers for evaluations that report on the way.
 
     Attributes:
-        traces: points (M, D) -> what each evaluation reports, with the number of its training, (M, m, D + 1). A
+        traces: Points (M, D) -> what each evaluation reports, with the number of its training, (M, m, D + 1). A
             report that repeats the next one of its trace does not count.
     """
 
@@ -68,9 +68,9 @@ def outcome_covariance(posterior: Posterior, traces: Array, at: Projection) -> A
     """The covariance of the reports of each trace, noise included: (K, M, m, m).
 
     Args:
-        posterior: of the loss.
+        posterior: Of the loss.
         traces: (M, m, D + 1).
-        at: the same points, (M * m, D + 1).
+        at: The same points, (M * m, D + 1).
     """
     M, m, D = traces.shape
     K = len(posterior.theta)

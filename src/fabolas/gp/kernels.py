@@ -162,9 +162,9 @@ class Matern52(Composable):
     d_i is the squared difference of a numeric coordinate; of a categorical one it is 0 if equal, else 1.
 
     Attributes:
-        n_choices: for each of the first d coordinates 0 if it is numeric, else the number of categories; category i
+        n_choices: For each of the first d coordinates 0 if it is numeric, else the number of categories; category i
             of m has its centre at (i + 1/2) / m.
-        length_prior: of the logarithm of each length scale; None for `scaled_length_prior`.
+        length_prior: Of the logarithm of each length scale; None for `scaled_length_prior`.
     """
 
     n_choices: tuple[int, ...]
@@ -244,12 +244,12 @@ class FiniteRank(Composable):
     entries left of the diagonal and the logarithm of the diagonal entry.
 
     Attributes:
-        column: the column of the points that holds u.
+        column: The column of the points that holds u.
         features: u (n,) -> phi (n, rank).
-        rank: number of basis functions m.
-        chol_offdiag_prior: prior of the entries L[i, 0]. With phi = (1, 1 - u), L[1, 0] > -1 means that losses at the
+        rank: Number of basis functions m.
+        chol_offdiag_prior: Prior of the entries L[i, 0]. With phi = (1, 1 - u), L[1, 0] > -1 means that losses at the
             smallest size and at the target are positively correlated.
-        chol_logdiag_prior: prior of log L[i, i].
+        chol_logdiag_prior: Prior of log L[i, i].
     """
 
     column: int
@@ -352,9 +352,9 @@ class BrownianKernel(Composable):
     is never certain and improves towards u = 1.
 
     Attributes:
-        columns: the fidelities' columns of the points.
+        columns: The fidelities' columns of the points.
         time_warp: t(u), zero where the walk starts.
-        log_variance_prior: of log v.
+        log_variance_prior: Of log v.
     """
 
     columns: tuple[int, ...]
@@ -384,7 +384,7 @@ class LinearTrend(Composable):
     It is shared by all configurations: "more data costs more" is learnt once, not for each configuration.
 
     Attributes:
-        features: points (n, D) -> (n, m), each already multiplied by the prior standard deviation of its weight.
+        features: Points (n, D) -> (n, m), each already multiplied by the prior standard deviation of its weight.
     """
 
     features: Callable[[Array], Array] = field(repr=False)

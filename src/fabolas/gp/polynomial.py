@@ -21,9 +21,9 @@ class CostTerm:
     """The term w s^power of the cost. Its weight w is relative to the linear term at the target.
 
     Attributes:
-        power: of the relative size s.
-        mean: prior mean of log w.
-        sd: prior standard deviation of log w.
+        power: Of the relative size s.
+        mean: Prior mean of log w.
+        sd: Prior standard deviation of log w.
     """
 
     power: float
@@ -40,8 +40,8 @@ class PolynomialLogCost:
     expects coordinates of order one.
 
     Attributes:
-        terms: all terms but the linear one; each fidelity has weights of its own.
-        log_sizes: points (n, D) -> log s (n, f); further columns are ignored.
+        terms: All terms but the linear one; each fidelity has weights of its own.
+        log_sizes: Points (n, D) -> log s (n, f); further columns are ignored.
         n_fidelities: f.
     """
 

@@ -39,9 +39,9 @@ class Noise:
     a random subset adds noise, which disappears on all the data. r is the part that remains there.
 
     Attributes:
-        subset_noise: points (n, D) -> g (n,), from 0 at the target to 1 at the smallest size; None for equal noise.
-        prior: of log sigma^2.
-        remaining_prior: of log(r / (1 - r)).
+        subset_noise: Points (n, D) -> g (n,), from 0 at the target to 1 at the smallest size; None for equal noise.
+        prior: Of log sigma^2.
+        remaining_prior: Of log(r / (1 - r)).
     """
 
     subset_noise: Callable[[Array], Array] | None = None
@@ -89,10 +89,10 @@ class GaussianProcess:
     """A GP prior with noise. The hyperparameters are those of the kernel, the noise and the mean, in this order.
 
     Attributes:
-        kernel: of the function; its last term is the noise that a training shares, if there is such noise.
-        noise: independent noise of each observation.
-        mean: the prior mean.
-        trainings: the last term of the kernel once more; None if observations share no noise.
+        kernel: Of the function; its last term is the noise that a training shares, if there is such noise.
+        noise: Independent noise of each observation.
+        mean: The prior mean.
+        trainings: The last term of the kernel once more; None if observations share no noise.
     """
 
     kernel: Kernel

@@ -35,7 +35,7 @@ class Repeats:
     Attributes:
         group: (n,) a number for each point: repeats have the same one. -1 for observations that do not count.
         y: (n,) the observations.
-        prior_mean: of f, between 0 and 1.
+        prior_mean: Of f, between 0 and 1.
     """
 
     group: IntArray

@@ -26,8 +26,8 @@ class SameTraining(Composable):
     """v [g = g'], g the training of a point: 1 for two points of one training, 0 for all others.
 
     Attributes:
-        column: the column of the points that holds g; points without it belong to no training.
-        log_variance_prior: prior of log v; a horseshoe, as for the independent noise.
+        column: The column of the points that holds g; points without it belong to no training.
+        log_variance_prior: Prior of log v; a horseshoe, as for the independent noise.
     """
 
     column: int

@@ -25,7 +25,7 @@ class CandidateResult:
         params: The candidate.
         size: Rows of the largest training fold.
         seconds: Time of the evaluation.
-        folds: scikit-learn's results for each fold; empty if no fold could be fitted.
+        folds: Scikit-learn's results for each fold; empty if no fold could be fitted.
         error: Why the trial failed, None if it did not.
     """
 

@@ -16,7 +16,7 @@ class ParsedSpace(NamedTuple):
     """The parts of a search space.
 
     Attributes:
-        axes: name -> axis, constants included.
+        axes: Name -> axis, constants included.
         conditions: Name of a conditional hyperparameter -> the rule that makes it active.
         forbidden: Rules of which none may be true.
     """

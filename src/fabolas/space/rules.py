@@ -25,9 +25,9 @@ class ConfigColumns:
     """m snapped configurations, stored by hyperparameter.
 
     Attributes:
-        axes: name -> axis.
-        coordinates: name -> (m,) grid coordinates.
-        active: name -> (m,) whether the hyperparameter is active.
+        axes: Name -> axis.
+        coordinates: Name -> (m,) grid coordinates.
+        active: Name -> (m,) whether the hyperparameter is active.
     """
 
     axes: Mapping[str, Axis]

@@ -40,14 +40,14 @@ class AcquisitionConfig:
     """What an evaluation is worth, divided by cost and maximised; the defaults are those of `fabolas`.
 
     Attributes:
-        criterion: what an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
+        criterion: What an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
         representers: `thompson_representers` or `improvement_representers`.
         maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
-        evaluations_per_dimension: smallest number of evaluations of a maximiser, per dimension: about 20 for those that
+        evaluations_per_dimension: Smallest number of evaluations of a maximiser, per dimension: about 20 for those that
             search the whole cube, 0 for `candidate_search`.
-        divide_by_cost: whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
-        count_overhead: whether overhead (eq. 7) and the cost offset are added to the cost.
-        cost_offset: share of the time spent so far that is added to every predicted cost. Tiny differences in cost
+        divide_by_cost: Whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
+        count_overhead: Whether overhead (eq. 7) and the cost offset are added to the cost.
+        cost_offset: Share of the time spent so far that is added to every predicted cost. Tiny differences in cost
             stop mattering as the search goes on, so sizes increase.
     """
 
@@ -77,11 +77,11 @@ class Domain:
     """Where points may lie: arrays and functions of arrays only. `full_domain` in models.py makes one.
 
     Attributes:
-        d: number of configuration columns, the first ones.
-        f: number of fidelity columns, the last ones.
+        d: Number of configuration columns, the first ones.
+        f: Number of fidelity columns, the last ones.
         n_choices: (d,) 0 for a numeric column, else the number of categories.
-        snap: points (m, D) -> the nearest representable ones.
-        is_legal: points (m, D) -> (m,).
+        snap: Points (m, D) -> the nearest representable ones.
+        is_legal: Points (m, D) -> (m,).
         sobol: n, rng -> (n, d) configurations.
         draw_fidelities: n, rng -> (n, f) fidelities to consider.
     """
@@ -104,15 +104,15 @@ class AcquisitionContext:
     """All that a decision is made from.
 
     Attributes:
-        domain: where points may lie.
-        surrogate: loss and cost, given the history and the pending evaluations.
+        domain: Where points may lie.
+        surrogate: Loss and cost, given the history and the pending evaluations.
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured: (r, d) the configurations complete or pending at the target, each once, in the order of `ranked`.
-        added_seconds: seconds added to every predicted cost: overhead and cost offset.
-        max_cost: seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
-        effort: the sizes of this decision.
-        config: what an evaluation is worth, and how that is maximised.
-        evaluated_keys: the points (D,) that are complete, failed or pending, see `point_key`.
+        added_seconds: Seconds added to every predicted cost: overhead and cost offset.
+        max_cost: Seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
+        effort: The sizes of this decision.
+        config: What an evaluation is worth, and how that is maximised.
+        evaluated_keys: The points (D,) that are complete, failed or pending, see `point_key`.
         represent: (posterior of the loss, points at the target) -> representers; with curves, `TraceRepresenters`.
         further_candidates: (m, D) points to consider besides those that are drawn: trainings to continue.
     """
@@ -199,10 +199,10 @@ class Candidate:
 
     Attributes:
         point: (D,).
-        cost: predicted seconds.
-        origin: which maximum it is: "information", "improvement", or "target" if a target evaluation was due.
-        max_worth: the largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
-        batch: more points for the next suggestions, used if there is no time for a new decision.
+        cost: Predicted seconds.
+        origin: Which maximum it is: "information", "improvement", or "target" if a target evaluation was due.
+        max_worth: The largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
+        batch: More points for the next suggestions, used if there is no time for a new decision.
     """
 
     point: Array
@@ -275,9 +275,9 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     further ones.
 
     Args:
-        context: what is known.
+        context: What is known.
         pool: (m, d) configurations that may be the best.
-        rng: draws representers, candidates, and samples if the criterion needs them.
+        rng: Draws representers, candidates, and samples if the criterion needs them.
     """
     domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
     representers = config.representers(
@@ -327,10 +327,10 @@ def maximize_improvement(
     it will be measured.
 
     Args:
-        context: what is known.
+        context: What is known.
         pool: (m, d) configurations to start from.
-        rng: draws candidates.
-        must_fit: whether to return None if no cost limit fits; if False, the cheapest configuration is always allowed.
+        rng: Draws candidates.
+        must_fit: Whether to return None if no cost limit fits; if False, the cheapest configuration is always allowed.
     """
     domain = context.domain
     if not must_fit:

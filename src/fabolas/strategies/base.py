@@ -19,11 +19,11 @@ class Proposal:
 
     Attributes:
         point: (d + f,) snapped to what the space can represent.
-        origin: the step of the strategy that chose the point, such as "design", "information" or "target".
-        effort: effort level of the decision, from 0 (least) to 1 (full); 0 without a decision.
-        predicted_cost: predicted seconds of the evaluation; None if it was not predicted.
-        continues: the trial whose training it continues from the checkpoint; None to start from scratch.
-        stop_rule: when the training should stop early; None for never.
+        origin: The step of the strategy that chose the point, such as "design", "information" or "target".
+        effort: Effort level of the decision, from 0 (least) to 1 (full); 0 without a decision.
+        predicted_cost: Predicted seconds of the evaluation; None if it was not predicted.
+        continues: The trial whose training it continues from the checkpoint; None to start from scratch.
+        stop_rule: When the training should stop early; None for never.
     """
 
     point: Array = field(compare=False)
@@ -69,11 +69,11 @@ class Strategy(Protocol):
         """The next point to evaluate.
 
         Args:
-            history: all trials that have ended.
-            pending: suggestions handed out that have not ended.
-            rng: the only source of randomness.
-            remaining: seconds left of the budget; None without a time budget.
-            at_target: whether the evaluation should be at the target fidelity, if one fits into `remaining`.
+            history: All trials that have ended.
+            pending: Suggestions handed out that have not ended.
+            rng: The only source of randomness.
+            remaining: Seconds left of the budget; None without a time budget.
+            at_target: Whether the evaluation should be at the target fidelity, if one fits into `remaining`.
         """
         ...
 
@@ -81,8 +81,8 @@ class Strategy(Protocol):
         """The evaluated configuration that the strategy recommends for the target; None before there is one.
 
         Args:
-            history: all trials that have ended.
-            verified_only: whether to consider only configurations that were evaluated at the target.
+            history: All trials that have ended.
+            verified_only: Whether to consider only configurations that were evaluated at the target.
         """
         ...
 

@@ -37,7 +37,7 @@ class Continuations:
     """The trainings that can be continued.
 
     Attributes:
-        column: the column of the fidelity that they pass through.
+        column: The column of the fidelity that they pass through.
         ends: (c, D) where each of them has ended.
         trials: (c,) id of the last trial of each.
         trainings: (c,) number of each: the id of its first trial.

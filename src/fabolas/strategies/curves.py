@@ -53,7 +53,7 @@ class CurveReader:
     """Reads the curves of a history as data.
 
     Args:
-        column: the column of the fidelity that trainings pass through.
+        column: The column of the fidelity that trainings pass through.
     """
 
     def __init__(self, column: int) -> None:
@@ -64,10 +64,10 @@ class CurveReader:
         """The ends of these trials and points of their curves, as the models see them.
 
         Args:
-            history: all trials.
+            history: All trials.
             trials: (m,) indices of the trials to read, ascending.
             with_end: (n,) which trials of the history have a row for their end: its loss, or that they failed.
-            limit: number of points, at most, unless there are more ends.
+            limit: Number of points, at most, unless there are more ends.
         """
         parts = training_parts(history)
         ends = [int(i) for i in trials if with_end[i]]

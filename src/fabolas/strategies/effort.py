@@ -122,9 +122,9 @@ def affordable_level(
         overheads: (m,) recorded overhead of past suggestions, in seconds.
         levels: (m,) their effort levels.
         costs: (m,) the costs of their trials.
-        next_cost: predicted cost of the evaluation that is being decided.
-        n: number of trials so far.
-        overhead_share: share of the time for overhead.
+        next_cost: Predicted cost of the evaluation that is being decided.
+        n: Number of trials so far.
+        overhead_share: Share of the time for overhead.
         decided: (m,) which suggestions needed a decision; only they tell how fast the machine is. None for all.
 
     Returns:
@@ -151,8 +151,8 @@ class WorkerCount:
     for nothing during a whole trial is probably gone.
 
     Attributes:
-        n: the number.
-        since: how many suggestions had been made when it was last confirmed or reduced.
+        n: The number.
+        since: How many suggestions had been made when it was last confirmed or reduced.
     """
 
     n: int = 1
@@ -177,9 +177,9 @@ class Pace:
         levels: (m,) effort levels.
         costs: (m,) seconds of the evaluations, the typical cost where they are pending.
         decided: (m,) which of them needed a decision.
-        n_workers: how many workers there are.
-        overhead_share: share of the time for overhead, as the user chose it.
-        typical_cost: mean seconds of the last evaluations, one for each worker; 0 without one.
+        n_workers: How many workers there are.
+        overhead_share: Share of the time for overhead, as the user chose it.
+        typical_cost: Mean seconds of the last evaluations, one for each worker; 0 without one.
     """
 
     overheads: Array

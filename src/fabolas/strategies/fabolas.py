@@ -77,19 +77,19 @@ class ModelBasedSearch:
     """Algorithm 1 of the paper, and evaluations at the target from time to time. Strategies pass it their parts.
 
     Args:
-        space: the search space.
-        model: the parts of both GPs.
-        acquisition: what an evaluation is worth, and how that is maximised.
-        domain: where points may lie.
-        draw_design: draws the initial design.
-        n_initial: number of configurations of the initial design.
-        n_model_fidelities: how many fidelity columns the GPs see.
-        reads_curves: whether the GPs read what trainings report on the way.
-        maximize: chooses the next evaluation by the fitted GPs.
-        target_share: see `Fabolas`.
-        overhead_share: see `Fabolas`.
-        effort: see `Fabolas`.
-        stop_early: see `Fabolas`.
+        space: The search space.
+        model: The parts of both GPs.
+        acquisition: What an evaluation is worth, and how that is maximised.
+        domain: Where points may lie.
+        draw_design: Draws the initial design.
+        n_initial: Number of configurations of the initial design.
+        n_model_fidelities: How many fidelity columns the GPs see.
+        reads_curves: Whether the GPs read what trainings report on the way.
+        maximize: Chooses the next evaluation by the fitted GPs.
+        target_share: See `Fabolas`.
+        overhead_share: See `Fabolas`.
+        effort: See `Fabolas`.
+        stop_early: See `Fabolas`.
     """
 
     def __init__(
@@ -304,19 +304,19 @@ class Fabolas(ModelBasedSearch):
     """Initial design on small subsets, then eq. 7 on two GPs over (x, u), and regular evaluations at the target.
 
     Args:
-        space: the search space. Without fidelities eq. 7 is entropy search per second.
-        n_initial: number of configurations of the initial design; None for a number that suits the space.
-        target_share: share of the time for target evaluations. One is due when its predicted cost is at most this share
+        space: The search space. Without fidelities eq. 7 is entropy search per second.
+        n_initial: Number of configurations of the initial design; None for a number that suits the space.
+        target_share: Share of the time for target evaluations. One is due when its predicted cost is at most this share
             of (the time since the last target evaluation + its predicted cost). It evaluates the configuration with the
             largest expected improvement at the target. So a search that is misled by small subsets still spends this
             share of its time as a search on all the data does. 0 for never, 1 for always.
-        overhead_share: share of the time for overhead.
+        overhead_share: Share of the time for overhead.
         effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
             `Effort` for experiments.
-        stop_early: whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
+        stop_early: Whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
             when the rest of the training gives less information per second than the best other evaluation.
-        model: other parts of the GPs, for experiments.
-        acquisition: another acquisition, for experiments.
+        model: Other parts of the GPs, for experiments.
+        acquisition: Another acquisition, for experiments.
     """
 
     name = "fabolas"

@@ -83,8 +83,8 @@ class Fabolas2017:
     """The published algorithm.
 
     Args:
-        space: the search space. Several fidelities, which the paper does not have, multiply their kernels.
-        n_initial: number of configurations of the initial design.
+        space: The search space. Several fidelities, which the paper does not have, multiply their kernels.
+        n_initial: Number of configurations of the initial design.
     """
 
     name = "fabolas2017"

@@ -220,7 +220,7 @@ def informative_subset(losses: Array, log_sizes: Array, limit: int) -> IntArray:
     Args:
         losses: (n,) infinite where a trial failed.
         log_sizes: (n,) log of the size relative to the target, 0 at the target.
-        limit: number of trials to keep.
+        limit: Number of trials to keep.
     """
     n = len(losses)
     if n <= limit:

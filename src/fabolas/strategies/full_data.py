@@ -67,9 +67,9 @@ class EntropySearch(FullDataSearch):
     If no evaluation gives information any more, the configuration with the largest expected improvement is taken.
 
     Args:
-        space: the search space; its fidelities are always at the target.
-        n_initial: number of configurations of the initial design.
-        overhead_share: share of the time for overhead.
+        space: The search space; its fidelities are always at the target.
+        n_initial: Number of configurations of the initial design.
+        overhead_share: Share of the time for overhead.
         effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 

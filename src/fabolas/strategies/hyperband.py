@@ -47,8 +47,8 @@ class Hyperband:
     promoted. The incumbent is the best observed at the target; there is none before the first trial there.
 
     Args:
-        space: the search space. Several fidelities are scaled together, each down to its lower end at most.
-        eta: one in eta configurations is promoted, to eta times the size.
+        space: The search space. Several fidelities are scaled together, each down to its lower end at most.
+        eta: One in eta configurations is promoted, to eta times the size.
     """
 
     name = "hyperband"

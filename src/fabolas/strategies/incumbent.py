@@ -73,8 +73,8 @@ def prefer_verified(incumbent: Incumbent, verified: Incumbent | None, sign: floa
     configuration that was evaluated at the target only because it is cheap.
 
     Args:
-        incumbent: the incumbent, which is not verified.
-        verified: the best verified configuration; None if there is none.
+        incumbent: The incumbent, which is not verified.
+        verified: The best verified configuration; None if there is none.
         sign: 1 if lower losses are better, -1 if higher ones are.
     """
     if verified is None:

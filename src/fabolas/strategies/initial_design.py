@@ -24,8 +24,8 @@ class InitialDesign:
     """Hands out the points of a design one after another. They are drawn once, for the first suggestion.
 
     Args:
-        draw: draws the design.
-        n_initial: number of configurations.
+        draw: Draws the design.
+        n_initial: Number of configurations.
 
     Attributes:
         points: (k, D); None before the first suggestion. The state of the strategy keeps them.

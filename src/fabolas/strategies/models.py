@@ -31,15 +31,15 @@ class Models:
     """The GPs of loss and log-cost, fitted to the history of a study.
 
     Args:
-        space: the search space.
-        spec: the parts of both GPs.
-        acquisition: what an evaluation is worth, and how that is maximised.
-        domain: where points may lie.
-        n_fidelities: how many fidelity columns the GPs see.
-        reads_curves: whether the GPs read what trainings report on the way.
+        space: The search space.
+        spec: The parts of both GPs.
+        acquisition: What an evaluation is worth, and how that is maximised.
+        domain: Where points may lie.
+        n_fidelities: How many fidelity columns the GPs see.
+        reads_curves: Whether the GPs read what trainings report on the way.
 
     Attributes:
-        fitter: fits the GPs, and keeps their hyperparameters.
+        fitter: Fits the GPs, and keeps their hyperparameters.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Models:
         """All that a decision is made from: both GPs given the history and the pending trials, and what was evaluated.
 
         Args:
-            history: all trials that have ended, see `with_model_costs`.
-            pending: suggestions that have not ended.
-            remaining: seconds left of the budget; None without a time budget.
-            effort: the sizes of the decision.
-            refit: whether MCMC samples new hyperparameters; otherwise they are chosen among those of the last fit.
-            rng: the source of randomness of MCMC.
+            history: All trials that have ended, see `with_model_costs`.
+            pending: Suggestions that have not ended.
+            remaining: Seconds left of the budget; None without a time budget.
+            effort: The sizes of the decision.
+            refit: Whether MCMC samples new hyperparameters; otherwise they are chosen among those of the last fit.
+            rng: The source of randomness of MCMC.
         """
         surrogate = self.fitter.fit(history, effort, refit, rng)
         kept = history.points[~history.abandoned]

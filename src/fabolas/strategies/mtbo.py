@@ -39,11 +39,11 @@ class Mtbo(ModelBasedSearch):
     there, by the predicted costs.
 
     Args:
-        space: the search space; without fidelities the target is the only task.
-        auxiliary: sizes of the auxiliary tasks as fractions of the target. With several fidelities each is taken
+        space: The search space; without fidelities the target is the only task.
+        auxiliary: Sizes of the auxiliary tasks as fractions of the target. With several fidelities each is taken
             at that fraction, and none below its smallest value.
-        n_initial: number of configurations of the initial design on each auxiliary task.
-        overhead_share: share of the time for overhead.
+        n_initial: Number of configurations of the initial design on each auxiliary task.
+        overhead_share: Share of the time for overhead.
         effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 

@@ -32,10 +32,10 @@ def stated_loss(
     """Mean and standard deviation of the loss at a point (1, D), and whether the models know too little of it.
 
     Args:
-        surrogate: the fitted models.
+        surrogate: The fitted models.
         point: (1, D) at the target.
         losses: (n,) all measured losses.
-        verified: whether the loss was measured at the point; then `prior_moments` are never used.
+        verified: Whether the loss was measured at the point; then `prior_moments` are never used.
     """
     if verified and len(losses) > 1 and losses.min() == losses.max():  # nothing to model: all trials agree
         return float(losses[0]), 0.0, False
@@ -82,10 +82,10 @@ def truncated_moments(
     """Mean and standard deviation (m,) of the loss, if the standardised loss is Gaussian and the loss has limits.
 
     Args:
-        transform: from losses to standardised losses.
+        transform: From losses to standardised losses.
         mean: (m,) of the standardised loss.
         variance: (m,)
-        limits: the lowest and the highest loss that is possible.
+        limits: The lowest and the highest loss that is possible.
     """
     std = np.sqrt(np.maximum(variance, 1e-300))[:, None]
     low, high = (_standardised(transform, limit) for limit in limits)

@@ -219,10 +219,10 @@ def separate_from_pending(space: Space, point: Array, pending: Array, rng: np.ra
     The distance is that of whole points: the same configuration at two fidelities is two different evaluations.
 
     Args:
-        space: the search space.
+        space: The search space.
         point: (d + f,).
         pending: (p, d + f).
-        rng: used only if the point is moved.
+        rng: Used only if the point is moved.
 
     Returns:
         (d + f,)
