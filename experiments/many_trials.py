@@ -83,7 +83,9 @@ def give(study: fabolas.Study, problem: Problem, n: int, rng: np.random.Generato
 
 def table(runs: dict[tuple[str, str, int], dict[str, Any]]) -> Iterator[str]:
     """One row per problem and one for all of them."""
-    yield "| problem | " + " | ".join(f"after {c}" for c in CHECKPOINTS) + " | seconds, exact | seconds, 600 |"
+    yield (
+        "| problem | " + " | ".join(f"after {c}" for c in CHECKPOINTS) + " | seconds, exact | seconds, 600 |"
+    )
     yield "|---" * (len(CHECKPOINTS) + 3) + "|"
     names = sorted({name for name, _, _ in runs})
     ratios = {name: _log_ratios(runs, name) for name in names}
