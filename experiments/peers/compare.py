@@ -23,7 +23,7 @@ MAX_TRIALS = {
     "fabolas": 400,
     "fabolas2017": 100,
     "mtbo": 400,
-    "botorch-mfmes": 400,
+    "botorch-mfmes": 150,
     "optuna-gp": 400,
     "smac-full": 400,
 }

@@ -1,7 +1,10 @@
 r"""Live problems: real trainings of scikit-learn models on generated data, timed by the process clock.
 
     python -m experiments.peers run --problems live/svc live/boosting --tools fabolas smac-mf dehb --seeds 3 \
-        --processes 1 --journal live.jsonl
+        --processes 1 --journal experiments/results/live_peers.jsonl
+    python -m experiments.peers.live experiments/results/live_peers.jsonl
+
+The second command prints the table of a journal: the median over seeds of the error of the answers.
 
 An evaluation trains on a nested subset of the rows and returns the error on validation rows. Its cost is the process
 time of this training on one thread. A full training is the median of a few trainings of random configurations on all
@@ -11,10 +14,12 @@ all the rows. These trainings, one for each answer, do not count.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,3 +131,25 @@ class Live:
             random_state=0,
         )
         return X, y
+
+
+TIMES = (1.0, 5.0, 20.0, 40.0)  # in full trainings
+
+
+def table(path: Path) -> Iterator[str]:
+    """One row per problem and tool: runs, trials, and the error of the answers at `TIMES`; medians over seeds."""
+    from experiments.peers.compare import Journal
+
+    journal = Journal(path)
+    yield "| problem | tool | runs | trials | " + " | ".join(f"at {t:g}" for t in TIMES) + " |"
+    yield "|---" * (4 + len(TIMES)) + "|"
+    for problem, tool in dict.fromkeys((problem, tool) for problem, tool, _ in journal.runs):
+        keys = [key for key in journal.runs if key[:2] == (problem, tool)]
+        trials = np.median([journal.rows[key]["n_trials"] for key in keys])
+        errors = [np.median([journal.runs[key].regret_at(time) for key in keys]) for time in TIMES]
+        cells = [f"{error:.3f}" if np.isfinite(error) else "none" for error in errors]
+        yield f"| {problem} | {tool} | {len(keys)} | {trials:.0f} | " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    print("\n".join(table(Path(sys.argv[1]))))

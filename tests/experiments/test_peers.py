@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -276,3 +277,21 @@ def test_a_live_problem_trains_and_measures_its_time() -> None:
     assert 0.0 < error < 0.9  # five classes: guessing is wrong four times of five
     assert seconds > 0.0
     assert problem.truth(config) == problem.truth(dict(config))
+
+
+def test_the_table_of_live_problems_has_the_median_error_of_the_answers(tmp_path: Path) -> None:
+    live = pytest.importorskip("experiments.peers.live")
+    rows = [
+        {
+            "problem": "live/svc",
+            "tool": "dehb",
+            "seed": seed,
+            "n_trials": 3,
+            "time": [2.0, 6.0],
+            "regret": [error, 0.1],
+        }
+        for seed, error in enumerate((0.4, 0.2, 0.3))
+    ]
+    journal = tmp_path / "live.jsonl"
+    journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert list(live.table(journal))[-1] == "| live/svc | dehb | 3 | 3 | none | 0.300 | 0.100 | 0.100 |"
