@@ -412,12 +412,16 @@ class NoAnswerError(RuntimeError):
     """Trials of a run failed, or it gave up, and no trial of its study is complete."""
 
 
+class GaveUpWarning(RuntimeWarning):
+    """The run gave up, and there is an answer. The command line prints it as a message instead."""
+
+
 def _check_answer(study: Study, run: Run) -> None:
     """Raise if trials failed and none is complete. If the run gave up otherwise, warn: there is a result."""
     history = study.history
     if history.complete.any():
         if run.given_up is not None:
-            warn_caller(run.given_up, RuntimeWarning)
+            warn_caller(run.given_up, GaveUpWarning)
         return
     if run.given_up is not None:
         raise NoAnswerError(run.given_up)

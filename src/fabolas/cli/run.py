@@ -1,14 +1,13 @@
 """``fabolas run``: minimise the objective of a problem file."""
 
 import argparse
-import re
 import sys
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from fabolas.api import NoAnswerError, Result, minimize
+from fabolas.api import GaveUpWarning, NoAnswerError, Result, minimize
 from fabolas.cli.dashboard import dashboard_of_run
 from fabolas.cli.errors import GIVEN_UP, INTERRUPTED, NO_ANSWER, UNWRITABLE, UserError, as_user_error, message
 from fabolas.cli.output import answer, show
@@ -99,8 +98,7 @@ class _MemoryStorage(_RemembersOpening, MemoryStorage):
 def _minimize(problem: Problem, storage: _FileStorage | _MemoryStorage, **settings: Any) -> Result:
     try:
         with warnings.catch_warnings():
-            # Hide the warning that the run gave up, which is printed as a message. Others are shown.
-            warnings.filterwarnings("ignore", category=RuntimeWarning, module=re.escape(__name__))
+            warnings.simplefilter("ignore", GaveUpWarning)  # it is printed as a message
             return minimize(problem.objective, problem.space, problem.fidelities, storage=storage, **settings)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         if storage.opened:
