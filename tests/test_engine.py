@@ -218,13 +218,14 @@ def test_ctrl_c_while_the_workers_start_ends_the_run_with_its_result() -> None:
 def test_workers_are_not_started_for_a_budget_that_is_used_up(tmp_path: Path) -> None:
     storage = MemoryStorage()
     minimize(bowl, max_trials=2, storage=storage)
-    minimize(  # its data would never be loaded
+    again = minimize(  # its data would never be loaded
         lambda config, size, data: 0.5,
         data=LoadsWhen(tmp_path / "never"),
         max_trials=2,
         workers=2,
         storage=storage,
     )
+    assert len(again.trials) == 2
 
 
 def test_a_continued_file_goes_on_at_the_clocks_time_unless_told_otherwise() -> None:

@@ -396,9 +396,10 @@ def test_a_worker_in_which_python_has_not_started_ends_with_its_parent(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     parent = subprocess.Popen([sys.executable, "-c", DEAF, str(tmp_path / "pid"), "starting"])
     left = wait_until(lambda: _workers(parent.pid))
+    assert all(_alive(pid) for pid in left)
     parent.kill()
     parent.wait()
-    wait_until(lambda: not any(_alive(pid) for pid in left))
+    assert wait_until(lambda: not any(_alive(pid) for pid in left))
 
 
 @pytest.mark.parametrize("how", ["sleeping", "deaf"])
@@ -409,7 +410,8 @@ def test_workers_and_their_children_end_when_the_parent_is_killed(tmp_path: Path
     parent.kill()
     parent.wait()
     left = [int(pid) for pid in mark.read_text().split()]
-    wait_until(lambda: not any(_alive(pid) for pid in left))
+    assert left
+    assert wait_until(lambda: not any(_alive(pid) for pid in left))
 
 
 def _alive(pid: int) -> bool:

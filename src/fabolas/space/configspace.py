@@ -80,7 +80,7 @@ def _parse_condition(condition: Any, axes: dict[str, Axis]) -> Rule:
         try:
             return _comparison(condition.parent.name, op, condition.value, axes)
         except ValueError:
-            pass  # ConfigSpace can allow a value outside the parent's range, which has no coordinate
+            pass  # a value outside the parent's range has no coordinate: below, ConfigSpace itself decides
     literals = getattr(condition, "dlcs", (condition,))
     parents = frozenset(literal.parent.name for literal in literals)
     return CustomRule(repr(condition), parents, condition.satisfied_by_value, NotSet)

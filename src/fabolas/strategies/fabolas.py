@@ -311,7 +311,7 @@ class Fabolas(ModelBasedSearch):
             largest expected improvement at the target. So a search that is misled by small subsets still spends this
             share of its time as a search on all the data does. 0 for never, 1 for always.
         overhead_share: Share of the time for overhead.
-        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
+        effort: A fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
             `Effort` for experiments.
         stop_early: Whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
             when the rest of the training gives less information per second than the best other evaluation.

@@ -70,7 +70,7 @@ class EntropySearch(FullDataSearch):
         space: The search space; its fidelities are always at the target.
         n_initial: Number of configurations of the initial design.
         overhead_share: Share of the time for overhead.
-        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
+        effort: A fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 
     name = "es"

@@ -44,7 +44,7 @@ class Mtbo(ModelBasedSearch):
             at that fraction, and none below its smallest value.
         n_initial: Number of configurations of the initial design on each auxiliary task.
         overhead_share: Share of the time for overhead.
-        effort: a fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
+        effort: A fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`.
     """
 
     name = "mtbo"
