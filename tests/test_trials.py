@@ -215,6 +215,9 @@ def test_the_typical_overhead_is_the_median_of_the_last_ones() -> None:
     )
     assert history.typical_overhead() == 3.0
     assert history.typical_overhead(last=2) == 3.5
+    elsewhere = replace(suggestion(0), origin=ADDED, overhead=0.0)
+    added = tuple(Trial(replace(elsewhere, id=i), "complete", 0.5, 3600.0) for i in range(7, 12))
+    assert History((*history.trials, *added)).typical_overhead() == 3.0  # nobody decided these
 
 
 def test_a_history_refuses_an_id_twice_and_points_of_different_length() -> None:

@@ -4,9 +4,8 @@
     log-cost  theta k52(x, x') + Brownian k52(x, x') + constant,  around a polynomial in each fidelity
 
 The Brownian term lets curves deviate from the basis functions; the trend is shared by all configurations
-(docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`, and
-`rank` if it has another number of functions. With `cost_terms=()` the cost model is that of eq. 6
-(docs/decisions/cost.md).
+(docs/decisions/learning-curves.md). To change the learning-curve basis, change `ModelSpec.loss_basis`. With
+`cost_terms=()` the cost model is that of eq. 6 (docs/decisions/cost.md).
 """
 
 from __future__ import annotations
@@ -71,7 +70,6 @@ class ModelSpec:
         cost_terms: The prior mean of cost is a sum of these and a linear term in each fidelity, with learnt weights;
             () for a constant and the kernel of eq. 6.
         cost_basis: phi_c of eq. 6, without cost_terms.
-        rank: Number of functions of `loss_basis`, and of `cost_basis`.
         chol_offdiag_prior: Prior of L[i, 0], the covariance between the basis weights i and 0 (slope and level of a
             curve).
         chol_logdiag_prior: Prior of log L[i, i] for the loss: how much slopes differ between configurations.
@@ -96,7 +94,6 @@ class ModelSpec:
     loss_basis: Basis = power_law_basis
     cost_terms: tuple[CostTerm, ...] = COST_TERMS
     cost_basis: Basis = power_law_basis
-    rank: int = 2
     chol_offdiag_prior: Prior = Normal(0.0, 0.5)
     chol_logdiag_prior: Prior = Normal(0.0, 1.0)
     cost_chol_logdiag_prior: Prior = Normal(-1.0, 1.0)
@@ -227,7 +224,7 @@ class SurrogatePrior:
         features = [_features(basis, size) for size in columns.relative_sizes[: columns.n_fidelities]]
         if columns.n_fidelities:
             factors: list[Kernel] = [
-                FiniteRank(column, phi, spec.rank, spec.chol_offdiag_prior, logdiag_prior)
+                FiniteRank(column, phi, spec.chol_offdiag_prior, logdiag_prior)
                 for column, phi in zip(columns.fidelities, features, strict=True)
             ]
             across: Kernel = Product(tuple(factors)) if len(factors) > 1 else factors[0]

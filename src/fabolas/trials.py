@@ -13,6 +13,13 @@ from fabolas.plain_values import as_loss, encodable, read_as_copies, to_float, t
 from fabolas.reports import EarlyStopRule, Report
 
 Status = Literal["complete", "failed", "abandoned"]
+# Origins of suggestions that a strategy made; Hyperband names its brackets and rungs instead.
+DESIGN = "design"  # the initial design
+INFORMATION = "information"  # most information per second
+BATCH = "batch"  # a further point of a quick decision for information
+TARGET = "target"  # a target evaluation that was due
+IMPROVEMENT = "improvement"  # expected improvement, where information is negligible
+RANDOM = "random"  # no model chose it
 # Origins of suggestions that no strategy made.
 ENQUEUED = "enqueued"  # the user asked for it
 VERIFICATION = "verification"  # the run verifies its answer
@@ -356,8 +363,9 @@ class History:
         return self.trials[-1].elapsed if self.trials else 0.0
 
     def typical_overhead(self, last: int = 5) -> float:
-        """Median overhead of the last suggestions in seconds; 0.0 before the first."""
-        return float(np.median(self.overheads[-last:])) if self.trials else 0.0
+        """Median overhead of the last suggestions of this study in seconds; 0.0 before the first."""
+        overheads = self.overheads[~self.added][-last:]
+        return float(np.median(overheads)) if len(overheads) else 0.0
 
 
 # The value of a trial in each array of a history.

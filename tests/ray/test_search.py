@@ -118,6 +118,19 @@ def test_a_metric_too_large_for_a_loss_is_a_failed_trial() -> None:
     assert (trial.status, trial.error) == ("failed", "its result has loss=1e+200")
 
 
+def test_a_metric_that_is_no_number_is_a_failed_trial_and_a_cost_of_zero_is_measured() -> None:
+    search = search_for()
+    for i in range(2):
+        search.suggest(f"t{i}")
+    search.on_trial_complete("t0", {"loss": "low", "time_total_s": 1.0})
+    search.on_trial_complete("t1", {"loss": 0.5, "cost": 0, "time_total_s": 1.0})
+    failed, complete_ = search.study.trials
+    assert (failed.status, failed.error) == ("failed", "its result has loss='low'")
+    assert complete_.loss == 0.5
+    assert complete_.cost > 0
+    assert not search.study.pending
+
+
 def test_a_restored_search_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     search = search_for(effort=0.0)
     complete(search, 12)

@@ -8,6 +8,7 @@ import pytest
 from fabolas import History, Suggestion, Trial
 from fabolas.strategies import effort
 from fabolas.strategies.effort import BATCH_SIZE, Effort, Pace, WorkerCount, affordable_level, overspent
+from fabolas.trials import ADDED
 
 
 def level(cost: float, thought: float = 0.0, n: int = 50) -> float | None:
@@ -108,6 +109,21 @@ def suggestions(ids: range, overhead: float = 0.0, origin: str = "information") 
 
 def history(ended: tuple[Suggestion, ...], cost: float = COST) -> History:
     return History(tuple(Trial(s, "complete", 0.5, cost, elapsed=0.0) for s in ended))
+
+
+def test_trials_measured_elsewhere_say_nothing_about_the_pace() -> None:
+    """Their overhead is unknown, and their costs are no time of this study."""
+    own = suggestions(range(6), overhead=0.7)
+    alone = Pace.of(history(own), (), 1, 0.1)
+    added = history(suggestions(range(6, 11), origin=ADDED), cost=3600.0).trials
+    both = Pace.of(History((*history(own).trials, *added)), (), 1, 0.1)
+    assert both.typical_cost == alone.typical_cost == COST
+    assert both.seconds_to_decide == alone.seconds_to_decide == 0.7
+    # The debt of the own suggestions stays: the time elsewhere does not pay for it.
+    assert both.affordable_level(0.1 * COST) is None
+    assert alone.affordable_level(0.1 * COST) is None
+    first = Pace.of(History((*added, *history(own).trials)), (), 1, 0.1)
+    assert first.affordable_level(100 * COST) == pytest.approx(both.affordable_level(100 * COST), abs=0.05)
 
 
 def test_workers_that_end_at_the_same_time_wait_and_are_not_gone() -> None:

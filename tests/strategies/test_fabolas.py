@@ -274,6 +274,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"target_share": -1.0}, "target_share"),
     ({"target_share": "often"}, "target_share"),
     ({"target_share": 1.5}, "target_share"),
+    ({"model": ModelSpec(cost_from_fidelity=True)}, "expected a fixed effort"),
 ]
 
 

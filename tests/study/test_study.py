@@ -329,6 +329,7 @@ def test_a_queued_suggestion_costs_nothing_until_it_is_started() -> None:
         clock.now += 2.0
         assert s.tell(first, 0.5).cost == pytest.approx(2.0)
         assert s.abandon(second, "not needed").cost == 0.0
+        assert s.abandon(s.ask(queued=True), "its machine is gone", cost=5.0).cost == 5.0  # stated
 
 
 def test_a_cancelled_suggestion_was_never_asked_for(tmp_path: Path) -> None:

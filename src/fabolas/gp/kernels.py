@@ -245,8 +245,7 @@ class FiniteRank(Composable):
 
     Attributes:
         column: The column of the points that holds u.
-        features: u (n,) -> phi (n, rank).
-        rank: Number of basis functions m.
+        features: u (n,) -> phi (n, m).
         chol_offdiag_prior: Prior of the entries L[i, 0]. With phi = (1, 1 - u), L[1, 0] > -1 means that losses at the
             smallest size and at the target are positively correlated.
         chol_logdiag_prior: Prior of log L[i, i].
@@ -254,9 +253,13 @@ class FiniteRank(Composable):
 
     column: int
     features: Callable[[Array], Array]
-    rank: int = 2
     chol_offdiag_prior: Prior = Normal(0.0, 0.5)
     chol_logdiag_prior: Prior = Normal(-1.0, 1.0)
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of basis functions m."""
+        return int(self.features(np.ones(1)).shape[1])
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -306,13 +309,7 @@ class FiniteRank(Composable):
     def _phi(self, points: Array) -> Array:
         """Points (..., D) -> (m, ...)."""
         u = points[..., self.column]
-        features = self.features(u.reshape(-1))
-        if features.shape[1] != self.rank:
-            raise ValueError(
-                f"expected a basis of rank {self.rank}, got {features.shape[1]} functions; give ModelSpec(rank="
-                f"{features.shape[1]})"
-            )
-        return np.asarray(features.T.reshape(self.rank, *u.shape))
+        return np.asarray(self.features(u.reshape(-1)).T.reshape(self.rank, *u.shape))
 
     def diagonal(self, theta: Array, A: Array) -> Array:
         squares: Array = np.sum((self.features(A[:, self.column]) @ self.factor(theta)) ** 2, axis=2)

@@ -24,7 +24,7 @@ from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.initial_design import n_initial_points
 from fabolas.strategies.maximized import check_direction, directed
 from fabolas.study.proposer import separate_from_pending
-from fabolas.trials import ADDED, History, Incumbent, Suggestion, Trial
+from fabolas.trials import ADDED, DESIGN, ENQUEUED, History, Incumbent, Suggestion, Trial
 
 SUGGESTION = "fabolas:suggestion"  # system attribute of a trial: what was decided for it
 COST = "fabolas:cost"  # user attribute: seconds of the objective
@@ -157,7 +157,7 @@ class StudyModel:
         return Decision(
             {**params, **fixed},
             {**fidelity, **given},
-            "enqueued" if given else proposal.origin,
+            ENQUEUED if given else proposal.origin,
             overhead=time.perf_counter() - started,
             effort=proposal.effort,
             predicted_cost=None if fixed or given else proposal.predicted_cost,
@@ -173,7 +173,7 @@ class StudyModel:
         taken = {suggestion.point.tobytes() for suggestion in suggested}
         proposal = self.strategy.suggest(self.history, pending, rng)
         for number in range(self._n_initial):
-            if proposal.origin != "design" or proposal.point.tobytes() not in taken:
+            if proposal.origin != DESIGN or proposal.point.tobytes() not in taken:
                 break
             pending = (*pending, self._undecided(number))
             proposal = self.strategy.suggest(self.history, pending, rng)
@@ -249,7 +249,7 @@ class StudyModel:
         """A stand-in for what an earlier trial is about to evaluate: a random configuration at the lowest fidelity."""
         x = self.space.sobol(1, np.random.default_rng([self.seed, number]))[0]
         point = np.concatenate([x, np.zeros(self.space.n_fidelities)])
-        return Suggestion(number, {}, {}, point, "design")
+        return Suggestion(number, {}, {}, point, DESIGN)
 
     def _trial_of(self, trial: FrozenTrial) -> Trial | None:
         suggestion = self._suggestion_of(trial)

@@ -34,7 +34,7 @@ from fabolas.optuna.parameters import Parameter
 from fabolas.space import Float, Space
 from fabolas.space.fidelity import Fidelity, parse_fidelities, refuse_reports
 from fabolas.strategies import make, option_names
-from fabolas.trials import Incumbent, as_cost
+from fabolas.trials import ENQUEUED, RANDOM, Incumbent, as_cost
 
 SEED = "fabolas:seed"  # system attribute of a study whose sampler was given no seed
 # Steps of `trial.report` unless there is a single whole-number fidelity: thousandths of the target.
@@ -219,7 +219,7 @@ class FabolasSampler(BaseSampler):
         if COST not in trial.user_attrs and clock is not None:
             study._storage.set_trial_user_attr(trial._trial_id, COST, clock.seconds())
         if SUGGESTION not in trial.system_attrs:  # nothing was left to decide, or nothing was known
-            origin = "enqueued" if "fixed_params" in trial.system_attrs else "random"
+            origin = ENQUEUED if "fixed_params" in trial.system_attrs else RANDOM
             decision = Decision(dict(trial.params), self.fidelity(trial), origin)
             study._storage.set_trial_system_attr(trial._trial_id, SUGGESTION, asdict(decision))
         if state == TrialState.COMPLETE and self.fidelity(trial) != self.target:

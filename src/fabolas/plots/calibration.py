@@ -21,6 +21,7 @@ from fabolas.plots.ticks import (
     time_axis,
     value_axis,
 )
+from fabolas.trials import DESIGN
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
@@ -104,7 +105,7 @@ def _compare(
     model: Model, index: IntArray, measured: Array, predicted: Interval, error: Array, what: str
 ) -> Comparison:
     trials = [model.history.trials[i] for i in index]
-    by_model = np.array([trial.suggestion.origin != "design" for trial in trials], dtype=np.bool_)
+    by_model = np.array([trial.suggestion.origin != DESIGN for trial in trials], dtype=np.bool_)
     counted = error[by_model] if by_model.any() else error
     texts = tuple(short_lines(trial, what) for trial in trials)
     return Comparison(measured, predicted, error, by_model, coverage(counted), texts)

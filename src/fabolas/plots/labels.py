@@ -13,7 +13,19 @@ from fabolas.plots.drawing import Lines
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import ReadableStudy
 from fabolas.plots.ticks import number
-from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, History, Trial
+from fabolas.trials import (
+    ADDED,
+    BATCH,
+    DESIGN,
+    ENQUEUED,
+    IMPROVEMENT,
+    INFORMATION,
+    RANDOM,
+    TARGET,
+    VERIFICATION,
+    History,
+    Trial,
+)
 
 MAX_POINTS = 400  # trials in one figure; with more, it shows the best ones and an even sample of the others
 MAX_PARAMETERS = 12  # of a configuration in a hover text
@@ -22,14 +34,14 @@ _NARROW_NAME = 15  # characters of the name of a row on a phone
 _NAME_START = 7  # characters of a long name that are kept from its start
 
 ORIGINS: Mapping[str, str] = {
-    "design": "initial design",
-    "information": "information per second",
-    "target": "expected improvement",
-    "improvement": "expected improvement",
-    "batch": "information, in a batch",
+    DESIGN: "initial design",
+    INFORMATION: "information per second",
+    TARGET: "expected improvement",
+    IMPROVEMENT: "expected improvement",
+    BATCH: "information, in a batch",
     ENQUEUED: "enqueued by the user",
     VERIFICATION: "verification",
-    "random": "random",
+    RANDOM: "random",
     ADDED: "measured elsewhere",
 }
 

@@ -17,7 +17,17 @@ from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_name, shortened
 from fabolas.plots.ticks import number, percent, row_axis, time_axis
-from fabolas.trials import ADDED, ENQUEUED, VERIFICATION, Trial
+from fabolas.trials import (
+    ADDED,
+    BATCH,
+    DESIGN,
+    ENQUEUED,
+    IMPROVEMENT,
+    INFORMATION,
+    TARGET,
+    VERIFICATION,
+    Trial,
+)
 
 PURPOSES = (
     "initial design",
@@ -33,11 +43,11 @@ _COLOURS = dict(
     zip(PURPOSES, ("fourth", "answer", "second", "third", "fifth", "scale2", "bad", "faint"), strict=True)
 )
 _ORIGINS = {
-    "design": "initial design",
-    "information": "information",
-    "batch": "information",
-    "target": "target evaluations",
-    "improvement": "target evaluations",
+    DESIGN: "initial design",
+    INFORMATION: "information",
+    BATCH: "information",
+    TARGET: "target evaluations",
+    IMPROVEMENT: "target evaluations",
     VERIFICATION: "verification",
     ENQUEUED: "enqueued",
 }

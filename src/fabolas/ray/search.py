@@ -9,7 +9,7 @@ from typing import Any
 import cloudpickle
 from ray.tune.search import Searcher
 
-from fabolas.plain_values import is_loss
+from fabolas.plain_values import as_loss
 from fabolas.ray.domains import split_param_space
 from fabolas.space import Fidelity
 from fabolas.space.fidelity import parse_fidelities, refuse_reports
@@ -109,16 +109,21 @@ class FabolasSearch(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Record how a trial ended. One without a finite metric has failed."""
+        """Record how a trial ended. One without a finite metric has failed. A cost of 0 is not known."""
         if trial_id not in self._running:
             return
         suggestion, result = self._running.pop(trial_id), result or {}
-        loss, cost = result.get(str(self._metric)), result.get("cost", result.get(_SECONDS))
-        if error or loss is None or not is_loss(loss):
-            reason = "the trial ended with an error" if error else f"its result has {self._metric}={loss!r}"
-            self.study.fail(suggestion, reason, cost=cost or 0)
-        else:
-            self.study.tell(suggestion, float(loss), cost=cost)
+        cost = result.get("cost", result.get(_SECONDS)) or None
+        if error:
+            self.study.fail(suggestion, "the trial ended with an error", cost=cost or 0)
+            return
+        metric = result.get(str(self._metric))
+        try:
+            loss = as_loss(metric)
+        except (TypeError, ValueError):
+            self.study.fail(suggestion, f"its result has {self._metric}={metric!r}", cost=cost or 0)
+            return
+        self.study.tell(suggestion, loss, cost=cost)
 
     def save(self, checkpoint_path: str) -> None:
         """Write everything to a file. Tune calls this regularly."""

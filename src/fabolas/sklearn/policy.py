@@ -17,12 +17,11 @@ from fabolas.policy import RunState
 from fabolas.sklearn.candidates import Candidates
 from fabolas.study import Study
 from fabolas.target_plan import N_FINALISTS, VerificationRules
-from fabolas.trials import Incumbent, Suggestion, Trial
+from fabolas.trials import RANDOM, Incumbent, Suggestion, Trial
 from fabolas.verification import Verification, ask_to_verify, spendable
 
 # If this many trials have failed and none has succeeded, the search ends.
 _MAX_FAILURES = 100
-_RANDOM = "random"  # origin of a candidate that no model has chosen
 
 
 class SearchPolicy:
@@ -76,7 +75,7 @@ class SearchPolicy:
         if self._can_run_all(run, seconds):
             config = self._candidates.random_configuration(self._max_size)
             affordable = self._candidates.is_affordable(config, seconds)
-            return study.ask_for(config, queued=True, origin=_RANDOM) if affordable else None
+            return study.ask_for(config, queued=True, origin=RANDOM) if affordable else None
         final = verification is not None and verification.is_final(run)
         if verification is not None and final and run.trials_left <= N_FINALISTS:
             finalist = verification.finalist(run, seconds)
@@ -136,7 +135,7 @@ class SearchPolicy:
         n_failed = int(study.history.failed.sum())
         size = min(round(self._candidates.min_size * 2.0 ** min(n_failed, 64)), self._max_size)
         config = self._candidates.random_configuration(size)
-        return study.ask_for(config, self._candidates.fidelity(size), queued=True, origin=_RANDOM)
+        return study.ask_for(config, self._candidates.fidelity(size), queued=True, origin=RANDOM)
 
     def _first_trial_of_fit(self, run: RunState) -> Suggestion | None:
         """One trial if this fit has run none, however short the budget.
@@ -152,7 +151,7 @@ class SearchPolicy:
             if not verify:
                 return study.ask(queued=True)
             return study.ask_for(
-                self._candidates.random_configuration(self._max_size), queued=True, origin=_RANDOM
+                self._candidates.random_configuration(self._max_size), queued=True, origin=RANDOM
             )
         size = self._max_size if verify and not incumbent.verified else self._candidates.min_size
         fidelity = self._candidates.fidelity(size)

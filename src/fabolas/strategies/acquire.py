@@ -28,6 +28,7 @@ from fabolas.gp.regression import Posterior
 from fabolas.optimize import Maximizer, candidate_search, lbfgs_maximize
 from fabolas.strategies.effort import Effort
 from fabolas.surrogate import Surrogate
+from fabolas.trials import IMPROVEMENT, INFORMATION, TARGET
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
@@ -200,7 +201,7 @@ class Candidate:
     Attributes:
         point: (D,).
         cost: Predicted seconds.
-        origin: Which maximum it is: "information", "improvement", or "target" if a target evaluation was due.
+        origin: Which maximum it is: INFORMATION, IMPROVEMENT, or TARGET if a target evaluation was due.
         max_worth: The largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
         batch: More points for the next suggestions, used if there is no time for a new decision.
     """
@@ -309,7 +310,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         points = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
     costs = surrogate.predict_cost(points)
     max_worth = float(average[allowed].max(initial=0.0))
-    return Candidate(points[0], float(costs[0]), "information", max_worth, Batch(points[1:], costs[1:]))
+    return Candidate(points[0], float(costs[0]), INFORMATION, max_worth, Batch(points[1:], costs[1:]))
 
 
 def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
@@ -348,7 +349,7 @@ def maximize_improvement(
         x = higher if float(value(higher)[0]) > found.value else x
     point = domain.at_target(x)
     cost = float(context.surrogate.predict_cost(point)[0])
-    return Candidate(point[0], cost, "improvement", 0.0, Batch.empty(point.shape[1]))
+    return Candidate(point[0], cost, IMPROVEMENT, 0.0, Batch.empty(point.shape[1]))
 
 
 def maximize_target_improvement(
@@ -358,7 +359,7 @@ def maximize_target_improvement(
     improving = maximize_improvement(context, pool, rng)
     if improving is None:
         return None
-    improving = replace(improving, origin="target")
+    improving = replace(improving, origin=TARGET)
     if not context.effort.is_quick:
         return improving
     return improving.followed_by(maximize_information(context, pool, rng))

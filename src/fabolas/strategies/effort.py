@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.trials import ENQUEUED, VERIFICATION, History, Suggestion
+from fabolas.trials import ADDED, BATCH, DESIGN, ENQUEUED, VERIFICATION, History, Suggestion
 
 OVERHEAD_SHARE = 0.1  # default share of the time for overhead
 BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
@@ -29,7 +29,13 @@ MAX_BUSY_SHARE = 0.5
 # should be the best ones. The batch is then used only if a decision takes longer than the evaluation.
 N_LAST_EVALUATIONS = 20.0
 
-_NOT_DECIDED = ("design", "batch", ENQUEUED, VERIFICATION)  # origins of suggestions that needed no decision
+_NOT_DECIDED = (
+    DESIGN,
+    BATCH,
+    ENQUEUED,
+    VERIFICATION,
+    ADDED,
+)  # origins of suggestions that needed no decision
 # A batch has at most one point for this many workers. In a longer one, the last points would be chosen without the
 # outcomes of many trials.
 WORKERS_PER_BATCH_POINT = 4
@@ -175,7 +181,8 @@ class Pace:
     Attributes:
         overheads: (m,) seconds.
         levels: (m,) effort levels.
-        costs: (m,) seconds of the evaluations, the typical cost where they are pending.
+        costs: (m,) seconds of the evaluations, the typical cost where they are pending, 0 where they were measured
+            elsewhere.
         decided: (m,) which of them needed a decision.
         n_workers: How many workers there are.
         overhead_share: Share of the time for overhead, as the user chose it.
@@ -199,14 +206,14 @@ class Pace:
         With many workers most of the last suggestions are pending. Their overhead counts at once: when their trials
         end, it is too late to compensate it. With few workers the ended trials are enough.
         """
-        recent = history.costs[history.complete][-n_workers:]
+        recent = history.costs[history.complete & ~history.added][-n_workers:]
         typical = float(np.mean(recent)) if len(recent) else 0.0
         counted = pending if _limited_by_workers(n_workers, overhead_share) else ()
         suggestions = [*(trial.suggestion for trial in history.trials), *counted]
         return cls(
             np.append(history.overheads, [s.overhead for s in counted]),
             np.append(history.efforts, [s.effort for s in counted]),
-            np.append(history.costs, np.full(len(counted), typical)),
+            np.append(np.where(history.added, 0.0, history.costs), np.full(len(counted), typical)),
             np.array([s.origin not in _NOT_DECIDED for s in suggestions], dtype=np.bool_),
             n_workers,
             overhead_share,

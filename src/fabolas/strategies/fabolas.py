@@ -47,10 +47,20 @@ from fabolas.strategies.initial_design import (
 )
 from fabolas.strategies.models import Models, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number
-from fabolas.trials import ENQUEUED, VERIFICATION, History, Incumbent, Suggestion
+from fabolas.trials import (
+    BATCH,
+    DESIGN,
+    ENQUEUED,
+    IMPROVEMENT,
+    TARGET,
+    VERIFICATION,
+    History,
+    Incumbent,
+    Suggestion,
+)
 
 # Origins of suggestions that count as target evaluations if the point is at the target.
-_TARGET_ORIGINS = ("target", "improvement", ENQUEUED, VERIFICATION)
+_TARGET_ORIGINS = (TARGET, IMPROVEMENT, ENQUEUED, VERIFICATION)
 
 Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
 """(context, pool of configurations, whether a target evaluation is due, rng) -> the next evaluation."""
@@ -116,6 +126,11 @@ class ModelBasedSearch:
         )
         if effort is not None and not isinstance(effort, Effort):
             check_number("effort", effort, 0.0, 1.0, "a number from 0 (least) to 1 (full)")
+        if model.cost_from_fidelity and effort is None:
+            raise ValueError(
+                "expected a fixed effort with cost_from_fidelity=True, because overhead cannot be a share of costs "
+                "that are no seconds; give effort=1.0 or another number from 0 to 1"
+            )
         self.space, self.target_share, self.overhead_share = space, target_share, overhead_share
         self.effort, self.stop_early = effort, stop_early
         self._maximize = maximize
@@ -139,7 +154,7 @@ class ModelBasedSearch:
         # Algorithm 1, line 1: the initial design.
         point = self._design.next(history, pending, at_target, rng)
         if point is not None:
-            return Proposal(point, "design")
+            return Proposal(point, DESIGN)
         # Not in the paper: if a decision takes too long for evaluations this cheap, take a point of the last batch.
         if len(self._batch):
             self._batch = self._batch.without(evaluated_keys(history, pending))
@@ -148,7 +163,7 @@ class ModelBasedSearch:
             self._batch = self._batch.without_first()
             continues = self.models.continues(point, history, pending)
             seconds = self.models.predicted_seconds(cost)
-            return Proposal(point, "batch", predicted_cost=seconds, continues=continues)
+            return Proposal(point, BATCH, predicted_cost=seconds, continues=continues)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context, candidate = self._decide(history, pending, remaining, at_target, rng)
         self._batch = candidate.batch

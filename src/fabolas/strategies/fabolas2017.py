@@ -39,7 +39,7 @@ from fabolas.strategies.models import Models, full_domain
 from fabolas.strategies.options import changed_options
 from fabolas.strategies.random import uniform
 from fabolas.transforms import identity_transform
-from fabolas.trials import History, Incumbent, Suggestion
+from fabolas.trials import DESIGN, History, Incumbent, Suggestion
 
 INITIAL_FRACTIONS = (1 / 64, 1 / 32, 1 / 16, 1 / 8)  # section 3.3
 
@@ -111,7 +111,7 @@ class Fabolas2017:
         # Algorithm 1, line 1: the initial design.
         point = self._design.next(history, pending, at_target, rng)
         if point is not None:
-            return Proposal(point, "design")
+            return Proposal(point, DESIGN)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context = self.models.context(history, pending, remaining, EFFORT, refit=True, rng=rng)
         pool = configuration_pool(context, rng)

@@ -63,7 +63,6 @@ class Mtbo(ModelBasedSearch):
         basis = one_hot(self.tasks[:, 0] if T > 1 else np.ones(1))
         model = ModelSpec(
             loss_basis=basis,
-            rank=T,
             chol_offdiag_prior=TARGET_CORRELATION_PRIOR,
             chol_logdiag_prior=Normal(-1.0, 1.0),
             loss_deviations=(),

@@ -5,7 +5,7 @@ import numpy as np
 from fabolas._types import Array, BoolArray
 from fabolas.space import Space
 from fabolas.strategies.base import Proposal
-from fabolas.trials import History, Incumbent, Suggestion
+from fabolas.trials import RANDOM, History, Incumbent, Suggestion
 
 _DRAWS_PER_ROUND = 64
 _MAX_ROUNDS = 1000
@@ -43,7 +43,7 @@ class Random:
 
 def uniform_at_target(space: Space, rng: np.random.Generator) -> Proposal:
     """A uniform configuration at the target fidelity."""
-    return Proposal(np.concatenate([uniform(space, rng), np.ones(space.n_fidelities)]), origin="random")
+    return Proposal(np.concatenate([uniform(space, rng), np.ones(space.n_fidelities)]), origin=RANDOM)
 
 
 def uniform(space: Space, rng: np.random.Generator) -> Array:

@@ -222,8 +222,8 @@ def failed_trial(
 
 def abandoned_trial(entry: OpenSuggestion, reason: str, cost: float | None, now: float) -> Trial:
     """The trial of a suggestion that is no longer waited for; arguments as for ``Study.abandon``."""
-    known = entry.clock_at_start is not None and cost != 0
-    seconds = entry.cost(cost, now) if known else 0.0
+    unknown = cost == 0 or (cost is None and entry.clock_at_start is None)
+    seconds = 0.0 if unknown else entry.cost(cost, now)
     return Trial(entry.suggestion, "abandoned", None, seconds, error=reason, reports=entry.reports)
 
 
