@@ -341,7 +341,7 @@ def test_hyperparameters_of_other_losses_are_overdue(later: list[float]) -> None
         for i in range(12):
             study.tell(study.ask(), 0.5 + 0.01 * (i % 3), cost=1.0)
         study.tell(study.ask(), 0.5, cost=1.0)  # the first fit
-        refitted = strategy.models.fitter._n_refitted
+        refitted = strategy.models.fitter.n_refitted
         assert refitted == 12
         for loss in later:
             s = study.ask_for({"x": 0.1, "y": 0.2})

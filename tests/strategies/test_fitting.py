@@ -74,7 +74,7 @@ def test_predictions_of_the_best_configurations_agree_with_exact_inference() -> 
     for limit in (200, 10_000):
         strategy = Fabolas(SPACE, model=ModelSpec(max_trials=limit))
         strategy.models.fitter.fit(record, Effort.at(0.5, 100), True, np.random.default_rng(0))
-        assert len(strategy.models.fitter.posterior(record).loss.points) == min(limit, 700)
+        assert len(strategy.models.fitter.surrogate_of(record).loss.points) == min(limit, 700)
         found[limit] = strategy.predict(record, target)
     truth = np.exp(-2 + np.sum((target[:, :2] - 0.4) ** 2, axis=1))
     for prediction in found.values():
@@ -119,15 +119,15 @@ def test_a_surrogate_knows_which_trials_its_data_are(n: int, fitted_on: int) -> 
 def test_a_posterior_is_kept_until_there_is_another_history_or_another_fit() -> None:
     record, longer, rng = history(8), history(9), np.random.default_rng(0)
     fitter = Fabolas(SPACE).models.fitter
-    first = fitter.posterior(record)
-    assert fitter.posterior(record) is first
-    assert len(fitter.posterior(longer).loss.points) == 9
-    again = fitter.posterior(record)
+    first = fitter.surrogate_of(record)
+    assert fitter.surrogate_of(record) is first
+    assert len(fitter.surrogate_of(longer).loss.points) == 9
+    again = fitter.surrogate_of(record)
     assert again is not first
     np.testing.assert_array_equal(again.loss.theta, first.loss.theta)
     fitted = fitter.fit(record, Effort.at(0.0, 8), True, rng)
-    assert fitter.posterior(record) is fitted
+    assert fitter.surrogate_of(record) is fitted
     state = fitter.state()
     fitter.fit(record, Effort.at(0.0, 8), True, rng)
     fitter.restore(state)
-    np.testing.assert_array_equal(fitter.posterior(record).loss.theta, fitted.loss.theta)
+    np.testing.assert_array_equal(fitter.surrogate_of(record).loss.theta, fitted.loss.theta)

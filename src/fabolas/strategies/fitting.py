@@ -28,27 +28,34 @@ class SurrogateWithTrials:
     cost_trials: IntArray  # (m,) of the rows of `surrogate.cost.points`
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """What one fit leaves for the next."""
+
+    walkers: HyperparameterSets
+    samples: HyperparameterSets  # the K walkers that the surrogate uses
+    n_fitted: int  # trials that the surrogate was given
+    n_refitted: int  # trials when MCMC last moved the walkers
+
+
 _ALL = slice(None)
 # A surrogate, and the parts of the history that its data come from, in the order of its rows.
-_Posterior = tuple[Surrogate, tuple[slice, ...]]
+_SurrogateParts = tuple[Surrogate, tuple[slice, ...]]
 
 
 class SurrogateFitter:
     """The surrogate of one strategy.
 
-    `fit` always updates the posterior with the history. Only with `refit=True` does MCMC also move the walkers;
+    `fit` always updates the surrogate with the history. Only with `refit=True` does MCMC also move the walkers;
     otherwise the hyperparameter samples are chosen among the walkers as they are.
     """
 
     def __init__(self, prior: SurrogatePrior, curve_column: int | None = None) -> None:
         self.prior = prior
         self._curves = None if curve_column is None else CurveReader(curve_column)
-        self._walkers: HyperparameterSets | None = None
-        self._samples: HyperparameterSets | None = None  # the K walkers that the last posterior uses
-        self._n_fitted = 0  # trials that the last posterior was given
-        self._n_refitted = 0  # trials when MCMC last moved the walkers
+        self._last: _Fit | None = None
         self._surrogate: Surrogate | None = None  # of the last fit; None if it must be built again
-        self._cached: tuple[History, _Posterior] | None = None  # the last history with its posterior
+        self._cached: tuple[History, _SurrogateParts] | None = None  # the last history with its surrogate
 
     def __getstate__(self) -> dict[str, object]:
         # Surrogates can be built again, and they hold functions.
@@ -57,11 +64,16 @@ class SurrogateFitter:
     @property
     def is_fitted(self) -> bool:
         """Whether there are walkers."""
-        return self._walkers is not None
+        return self._last is not None
+
+    @property
+    def n_refitted(self) -> int:
+        """How many trials there were when MCMC last moved the walkers; 0 before the first fit."""
+        return 0 if self._last is None else self._last.n_refitted
 
     def refit_is_due(self, history: History, effort: Effort) -> bool:
         """Whether MCMC should move the walkers again."""
-        return self._walkers is None or len(history) - self._n_refitted >= effort.refit_interval
+        return not self.is_fitted or len(history) - self.n_refitted >= effort.refit_interval
 
     def refit_is_overdue(self, history: History) -> bool:
         """Whether MCMC must move the walkers again even if there is no time for it.
@@ -69,77 +81,78 @@ class SurrogateFitter:
         That is so if there are twice as many trials as when they last moved. It is also so if the scale of the losses
         has doubled or halved, or the transform has changed: the hyperparameters then describe other losses.
         """
-        before = self._fitted_transform(history)
-        if before is None or len(history) >= 2 * self._n_refitted:
+        before = self._transform_after(history, self.n_refitted)
+        if before is None or len(history) >= 2 * self.n_refitted:
             return True
         now = self._data(history).fit_transform(self.prior.spec.transform)
         return now.logarithmic != before.logarithmic or not 0.5 < now.scale / before.scale < 2.0
 
     def fit(self, history: History, effort: Effort, refit: bool, rng: np.random.Generator) -> Surrogate:
         """The surrogate given the history; with `refit`, MCMC moves the walkers first."""
-        self._n_refitted = len(history) if refit else self._n_refitted
+        n_refitted = len(history) if refit else self.n_refitted
         self._surrogate = self._cached = None  # free the old ones first: each takes up to 50 MB
-        fitted, self._walkers, self._samples = surrogate.fit(
+        fitted, walkers, samples = surrogate.fit(
             self.prior,
             self._data(history),
-            self._walkers,
+            None if self._last is None else self._last.walkers,
             effort.mcmc_steps if refit else 0,
             effort.K,
             rng,
-            units=self._fitted_transform(history),
+            units=self._transform_after(history, n_refitted),
         )
-        self._surrogate, self._n_fitted = fitted, len(history)
+        self._surrogate, self._last = fitted, _Fit(walkers, samples, len(history), n_refitted)
         return fitted
 
-    def posterior(self, history: History) -> Surrogate:
+    def surrogate_of(self, history: History) -> Surrogate:
         """The surrogate given the history, without moving the walkers that later suggestions start from."""
-        return self._posterior(history)[0]
+        return self._parts(history)[0]
 
-    def posterior_and_trials(self, history: History) -> SurrogateWithTrials:
+    def surrogate_with_trials(self, history: History) -> SurrogateWithTrials:
         """The same, and which trials its data are."""
-        surrogate, parts = self._posterior(history)
+        found, parts = self._parts(history)
         rows = [self._rows(history, part) for part in parts]
         # The centre of log-cost is that of the first part. It decides which costs of a later part are used.
-        centres = [None, surrogate.log_cost_centre][: len(rows)]
+        centres = [None, found.log_cost_centre][: len(rows)]
         with_cost = [
             trials[data.cost_is_used(self.prior, centre)]
             for (data, trials), centre in zip(rows, centres, strict=True)
         ]
         return SurrogateWithTrials(
-            surrogate, np.concatenate([trials for _, trials in rows]), np.concatenate(with_cost)
+            found, np.concatenate([trials for _, trials in rows]), np.concatenate(with_cost)
         )
 
-    def _posterior(self, history: History) -> _Posterior:
-        """The posterior of a history. It is cached, because the answer and several predictions use the same one."""
+    def _parts(self, history: History) -> _SurrogateParts:
+        """The surrogate of a history. It is cached, because the answer and several predictions use the same one."""
         if self._cached is None or self._cached[0] is not history:
             self._cached = None
-            self._cached = history, self._new_posterior(history)
+            self._cached = history, self._new_parts(history)
         return self._cached[1]
 
-    def _new_posterior(self, history: History) -> _Posterior:
-        """Built from all trials, or that of the last fit conditioned on the trials since then."""
-        if self._samples is None:  # during the initial design
+    def _new_parts(self, history: History) -> _SurrogateParts:
+        """The surrogate built from all trials, or that of the last fit conditioned on the trials since then."""
+        if self._last is None:  # during the initial design
             least, rng = Effort.at(0.0, len(history)), np.random.default_rng(len(history))
             data = self._data(history)
             return surrogate.fit(self.prior, data, None, least.mcmc_steps, least.K, rng)[0], (_ALL,)
-        before, since = slice(self._n_fitted), slice(self._n_fitted, None)
+        before, since = slice(self._last.n_fitted), slice(self._last.n_fitted, None)
         seen, new = self._data(history, before), self._data(history, since)
         # A later success at the same point removes a failure from the data, so the data of the last fit may differ.
         if self._surrogate is None or not np.array_equal(self._surrogate.loss.points, seen.points):
-            self._surrogate = self._build(history, seen)
+            self._surrogate = self._build(history, seen, self._last)
         if not len(new.points):
             return self._surrogate, (before,)
         # Build again from all data in two cases: the floor of the fitted transform would raise a new lowest loss, and
         # new repeats change the nugget fraction.
         everything = self._data(history)
         if new.lowest < seen.lowest or everything.n_repeats(self.prior) > seen.n_repeats(self.prior):
-            return self._build(history, everything), (_ALL,)
+            return self._build(history, everything, self._last), (_ALL,)
         return self._surrogate.condition(new), (before, since)
 
-    def _build(self, history: History, data: Data) -> Surrogate:
+    def _build(self, history: History, data: Data, last: _Fit) -> Surrogate:
         """The surrogate of the data with the samples of the last fit."""
-        assert self._samples is not None, "only after a fit"
-        return surrogate.build(self.prior, data, self._samples, self._fitted_transform(history))
+        return surrogate.build(
+            self.prior, data, last.samples, self._transform_after(history, last.n_refitted)
+        )
 
     def _data(self, history: History, which: slice = slice(None)) -> Data:
         """The trials as the models see them."""
@@ -161,7 +174,10 @@ class SurrogateFitter:
         return data, trials
 
     def _chosen(self, history: History, wanted: IntArray) -> IntArray:
-        """The trials that the models see: at most `max_trials`, none of them abandoned or contradicted."""
+        """The trials that the models see, at most `max_trials`.
+
+        Without abandoned trials, and without failures at a point where another trial succeeded.
+        """
         kept = np.zeros(len(history), dtype=np.bool_)
         kept[wanted] = True
         kept &= ~history.abandoned & ~_contradicted(history)
@@ -172,37 +188,38 @@ class SurrogateFitter:
             index = index[informative_subset(losses, log_sizes, most)]
         return index
 
-    def _fitted_transform(self, history: History) -> TargetTransform | None:
-        """The transform when the walkers last moved: their hyperparameters are in its units."""
-        before = self._data(history, slice(self._n_refitted))
-        if before.failed.all():
-            return None
-        return before.fit_transform(self.prior.spec.transform)
+    def _transform_after(self, history: History, n: int) -> TargetTransform | None:
+        """The transform after the first n trials; hyperparameters are in the units of their last refit."""
+        before = self._data(history, slice(n))
+        return None if before.failed.all() else before.fit_transform(self.prior.spec.transform)
 
     def state(self) -> dict[str, Array]:
         """The walkers, which of them are samples, and how many trials they have seen."""
-        if self._walkers is None or self._samples is None:
+        if self._last is None:
             return {}
         return {
-            "loss_walkers": self._walkers.loss,
-            "cost_walkers": self._walkers.cost,
-            "loss_samples": self._samples.loss,
-            "cost_samples": self._samples.cost,
-            "seen": np.array([float(self._n_fitted), float(self._n_refitted)]),
+            "loss_walkers": self._last.walkers.loss,
+            "cost_walkers": self._last.walkers.cost,
+            "loss_samples": self._last.samples.loss,
+            "cost_samples": self._last.samples.cost,
+            "seen": np.array([float(self._last.n_fitted), float(self._last.n_refitted)]),
         }
 
     def restore(self, state: dict[str, Array]) -> bool:
         """Continue from a saved state; False if there is none, or it is of other models (another version)."""
-        self._walkers = self._samples = self._surrogate = self._cached = None
-        self._n_fitted, self._n_refitted = 0, 0
+        self._last = self._surrogate = self._cached = None
         if "seen" not in state:
             return False
         n_loss, n_cost = len(self.prior.loss_gp().priors), len(self.prior.cost_gp().priors)
         if (state["loss_walkers"].shape[1], state["cost_walkers"].shape[1]) != (n_loss, n_cost):
             return False
-        self._walkers = HyperparameterSets(state["loss_walkers"], state["cost_walkers"])
-        self._samples = HyperparameterSets(state["loss_samples"], state["cost_samples"])
-        self._n_fitted, self._n_refitted = (int(n) for n in state["seen"])
+        n_fitted, n_refitted = (int(n) for n in state["seen"])
+        self._last = _Fit(
+            HyperparameterSets(state["loss_walkers"], state["cost_walkers"]),
+            HyperparameterSets(state["loss_samples"], state["cost_samples"]),
+            n_fitted,
+            n_refitted,
+        )
         return True
 
 

@@ -141,18 +141,18 @@ class Models:
         """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
         if not history.complete.any():
             return None
-        surrogate = self.fitter.posterior(self.with_model_costs(history))
+        surrogate = self.fitter.surrogate_of(self.with_model_costs(history))
         return recommend(self.space, surrogate, history, verified_only=verified_only)
 
     def predict(self, history: History, points: Array) -> Prediction:
         """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        surrogate = self.fitter.posterior(self.with_model_costs(history))
+        surrogate = self.fitter.surrogate_of(self.with_model_costs(history))
         loss, std = stated_losses(surrogate, points, history.losses[history.complete])
         return Prediction(loss, std, surrogate.predict_cost(points), surrogate.cost_limit(points))
 
     def surrogate(self, history: History) -> SurrogateWithTrials:
         """Both posteriors given a history with at least one complete trial."""
-        return self.fitter.posterior_and_trials(self.with_model_costs(history))
+        return self.fitter.surrogate_with_trials(self.with_model_costs(history))
 
 
 def evaluated_keys(history: History, pending: tuple[Suggestion, ...]) -> frozenset[bytes]:
