@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from fabolas.gp import priors
 from fabolas.gp.regression import NOISE_FLOOR
-from fabolas.model_spec import Columns, ModelSpec, SurrogatePrior
+from fabolas.model_spec import COST_TERMS, Columns, ModelSpec, SurrogatePrior
 from fabolas.surrogate import Data, fit
 from tests.helpers.models import surrogate_prior
 
@@ -22,6 +23,19 @@ def test_a_quadratic_cost_is_extrapolated_within_its_limit() -> None:
     assert ((ratio > 1.0) & (ratio < 6.0)).all()
     median = models.predict_cost(target) / np.exp(target[:, 0])
     assert ((median > 0.2) & (median < 5.0)).all()
+
+
+def test_small_sizes_do_not_speak_against_a_cost_that_they_cannot_show() -> None:
+    """A quadratic term that makes the target 25 times as expensive is invisible at 1/1000 of it."""
+    rng, gp = np.random.default_rng(0), surrogate_prior((0,), smallest=2.0**-16).cost_gp()
+    points = rng.random((24, 2)) * [1.0, 0.3]
+    log_costs = 0.3 * points[:, 0] + 0.03 * rng.normal(size=24)  # relative to the size
+    theta = np.repeat(priors.sample(gp.priors, rng, 1), 2, axis=0)
+    theta[:, -3:] = -4.0  # negligible weights of s^0, s^2 and s^3
+    theta[1, -2] = (np.log(24.0) - COST_TERMS[1].mean) / COST_TERMS[1].sd
+    density = gp.log_density(points, log_costs - log_costs.mean())(theta)
+    negligible, expensive = density - priors.log_density(gp.priors, theta)
+    assert abs(expensive - negligible) < 1.0
 
 
 @pytest.mark.slow

@@ -48,6 +48,10 @@ NUGGET_FRACTION = 0.9
 # Priors of the log-weights, relative to the linear term at the target. Fixed costs are usually small at the target, a
 # quadratic term often is not. The standard deviations allow a cost that is a pure power of sizes over a range of 256.
 COST_TERMS = (CostTerm(0.0, -3.0, 2.5), CostTerm(2.0, 1.5, 2.5), CostTerm(3.0, -4.0, 2.5))
+# Standard deviation of the level of log-cost that all configurations share. The polynomial is zero at the target, but
+# the data are centred where they were measured, mostly at small sizes. So every weight that makes the target expensive
+# moves the level, and a narrow prior of the level would count against it.
+COST_LEVEL_STD = 3.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class ModelSpec:
     cost_chol_logdiag_prior: Prior = Normal(-1.0, 1.0)
     transform: FitTransform = log_transform
     loss_deviations: tuple[Deviation, ...] = (Deviation(quadratic_time, Normal(-2.0, 1.5)),)
-    cost_deviations: tuple[Deviation, ...] = (Deviation(cubic_time, Normal(-1.0, 1.5)),)
+    cost_deviations: tuple[Deviation, ...] = (Deviation(cubic_time, Normal(-2.0, 1.5)),)
     shared_trend: bool = True
     noise_by_size: bool = True
     length_prior: Callable[[int], Prior] = scaled_length_prior
@@ -177,7 +181,7 @@ class SurrogatePrior:
             BrownianKernel(columns.fidelities, d.time_warp, d.log_variance_prior)
             for d in spec.cost_deviations
         ]
-        kernel = self.over_x() * Sum((Amplitude(), *deviations)) + LinearTrend(_constant)
+        kernel = self.over_x() * Sum((Amplitude(), *deviations)) + LinearTrend(_cost_level)
         mean = PolynomialLogCost(spec.cost_terms, columns.log_sizes, columns.n_fidelities)
         return self._sharing_noise(GaussianProcess(kernel, Noise(), mean))
 
@@ -234,9 +238,9 @@ class SurrogatePrior:
         return kernel + LinearTrend(_trend_features(features, columns.fidelities, slopes))
 
 
-def _constant(points: Array) -> Array:
-    """Points (n, D) -> (n, 1): a shared constant of standard deviation one."""
-    return np.ones((len(points), 1))
+def _cost_level(points: Array) -> Array:
+    """Points (n, D) -> (n, 1): a shared constant."""
+    return np.full((len(points), 1), COST_LEVEL_STD)
 
 
 def _features(basis: Basis, relative_size: Callable[[Array], Array]) -> Callable[[Array], Array]:
