@@ -183,7 +183,7 @@ def _insert_record(connection: sqlite3.Connection, record: Record) -> None:
         insert_suggestion(connection, suggestion, record.started.get(suggestion.id))
     for trial in record.trials:
         insert_outcome(connection, "outcome", trial)
-    for trial in record.reported:
+    for trial in record.early_outcomes:
         insert_outcome(connection, "reported", trial)
     for number, reports in record.reports.items():
         for report in reports:
@@ -298,7 +298,9 @@ def load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestio
     return _load_outcomes("outcome", connection, suggestions)
 
 
-def load_reported(connection: sqlite3.Connection, suggestions: dict[int, Suggestion]) -> Iterator[Trial]:
+def load_early_outcomes(
+    connection: sqlite3.Connection, suggestions: dict[int, Suggestion]
+) -> Iterator[Trial]:
     """The outcomes that workers reported and the study was not told, in the order of the reports."""
     return _load_outcomes("reported", connection, suggestions)
 

@@ -110,12 +110,12 @@ class SqliteStorage:
                 insert_report(connection, suggestion_id, report)
             self._mirror.add_report(suggestion_id, report)
 
-    def add_reported(self, trial: Trial) -> None:
+    def add_early_outcome(self, trial: Trial) -> None:
         with self._lock:
             with self._transaction(copy_log=True) as connection:
                 _check_unended(connection, trial.id)
                 insert_outcome(connection, "reported", trial)
-            self._mirror.add_reported(trial)
+            self._mirror.add_early_outcome(trial)
 
     def add_trial(self, trial: Trial) -> None:
         with self._lock:
