@@ -38,7 +38,7 @@ class Job:
     deadline: float | None = None
     directory: str = ""
     worker: int = 0
-    curve: "Curve | None" = None
+    curve: "CurveJob | None" = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurveJob:
     """What a job needs to report on the way.
 
     Attributes:
@@ -127,7 +127,7 @@ class Ended:
 
 
 Event = Started | Ended
-News = Started | Reported | Ended  # what a listener hears
+EventOrReport = Started | Reported | Ended  # what a listener hears
 
 
 class Backend(Protocol):
@@ -160,7 +160,7 @@ class Backend(Protocol):
         """
         ...
 
-    def listen(self, listener: Callable[[News], None]) -> None:
+    def listen(self, listener: Callable[[EventOrReport], None]) -> None:
         """Call ``listener`` with every event when it happens, in a worker's thread, before ``next`` returns it.
 
         ``next`` does not return reports. A backend that is not asynchronous calls it with reports only.

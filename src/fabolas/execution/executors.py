@@ -255,8 +255,9 @@ class FutureWorker:
             longest = _HEALTH_SECONDS if job.curve is None else _REPORT_SECONDS
             wait = longest if left is None else min(max(left, 0.0), longest)
             futures.wait([future, self._interrupt], timeout=wait, return_when=futures.FIRST_COMPLETED)
-            for reported in self._reports.read() if job.curve is not None else ():
-                self._report(reported)
+            if job.curve is not None:
+                for reported in self._reports.read():
+                    self._report(reported)
             if future.done():
                 return _checked_ended(future.result(), job)
             if self._interrupt.done():

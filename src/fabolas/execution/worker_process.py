@@ -19,7 +19,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from fabolas.execution.base import News, Ready
+from fabolas.execution.base import EventOrReport, Ready
 
 POLL_SECONDS = 0.05  # how long ``receive`` waits for a message
 _MAX_MESSAGE_BYTES = 1 << 31  # of a message from a worker
@@ -81,7 +81,7 @@ class WorkerProcess:
     def __init__(self, payload: bytes, environment: Mapping[str, str]) -> None:
         self._ready = threading.Event()
         self._token = secrets.token_hex(16)
-        self._received: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[EventOrReport | None] = queue.SimpleQueue()
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._pipe_broken = False
         self._pipe_problem = ""  # why no further message was read
@@ -110,7 +110,7 @@ class WorkerProcess:
         """Send a message in the background: if the process does not read it, this call does not block."""
         self._to_send.put(message)
 
-    def receive(self) -> News | None:
+    def receive(self) -> EventOrReport | None:
         """The next message; None if there is none for now.
 
         Raises:
