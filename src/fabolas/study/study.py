@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
-from fabolas.execution import Ended, News
+from fabolas.execution import Ended, EventOrReport
 from fabolas.keywords import check_keywords
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
@@ -77,7 +77,7 @@ class Study(StudyView):
         super().__init__(space, ledger)
         self._strategy, self._ledger, self._timer = made, ledger, timer
         self._proposer = Proposer(space, made, ledger, timer)
-        self.stop_requested: str | None = None
+        self.stop_reason: str | None = None
 
     @property
     def strategy(self) -> Strategy:
@@ -170,7 +170,7 @@ class Study(StudyView):
             ValueError: If the space has no such configuration or fidelity.
             TypeError: If a value is of the wrong type.
         """
-        return self._proposer.suggest(
+        return self._proposer.ask_for(
             config, fidelity, queued=queued, origin=origin, predicted_cost=predicted_cost
         )
 
@@ -358,7 +358,7 @@ class Study(StudyView):
         """Record what a worker has reported; see ``Ledger.tell_outcome``."""
         return self._ledger.tell_outcome(ended, elapsed)
 
-    def save_event(self, event: News, elapsed: float | None = None) -> None:
+    def save_event(self, event: EventOrReport, elapsed: float | None = None) -> None:
         """Have the storage keep at once what a worker reports, from any thread; see ``Ledger.save_event``."""
         self._ledger.save_event(event, elapsed)
 
@@ -398,9 +398,9 @@ class Study(StudyView):
     def stop(self, reason: str = "study.stop() was called") -> None:
         """End the run of ``minimize`` that this study belongs to: no new trial starts, running ones are waited for.
 
-        A callback may call this. In your own loop, look at ``stop_requested``, which is the reason, or None.
+        A callback may call this. In your own loop, look at ``stop_reason``, which is the reason, or None.
         """
-        self.stop_requested = reason
+        self.stop_reason = reason
 
     def close(self) -> None:
         """Free the storage for others; a second call does nothing."""
