@@ -9,7 +9,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.plots import CannotDraw
-from fabolas.plots.drawing import Axis, Dash, Drawing, Line, Lines, Panel, Points, Symbol
+from fabolas.plots.drawing import Dash, Drawing, FigureAxis, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.history import known_answers
 from fabolas.plots.labels import config_lines, short_name
@@ -139,7 +139,7 @@ def drawing(record: ComparisonRecord) -> Drawing:
     return Drawing(panels, legend=True, note=record.note)
 
 
-def _panel(x: Axis, lines: Sequence[AnswerLine]) -> Panel:
+def _panel(x: FigureAxis, lines: Sequence[AnswerLine]) -> Panel:
     settled = np.concatenate([line.loss[len(line.loss) // 5 :] for line in lines])
     y = value_axis(f"predicted {lines[0].what} at the target", settled, log=suits_log(settled, 3.0))
     layers: list[Line | Points] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, Rule
+from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials, where
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
@@ -199,7 +199,7 @@ def _slice_layers(
     )
     low, high = np.clip(of.low, *limits), np.clip(of.high, *limits)
     floor = np.full(len(x), limits[0])
-    layers: list[Layer] = [Rule(x=each.answer)]
+    layers: list[Layer] = [StraightLine(x=each.answer)]
     layers.append(Points(each.measured, record.losses, "faint", size=5, alpha=0.7, hover=record.texts))
     if each.axis.ordered:
         layers += [
