@@ -58,7 +58,7 @@ MODEL = ModelSpec(
 )
 ACQUISITION = AcquisitionConfig(
     criterion=EntropyReduction(ep_information, relative_to_uniform=True),
-    representers=improvement_representers,
+    choose_representers=improvement_representers,
     maximizer=direct_and_cma_es,
     evaluations_per_dimension=20,
     cost_offset=0.0,
@@ -74,7 +74,7 @@ EFFORT = Effort(
     pool_size=240,
     n_climbs=0,
     n_screened=600,
-    n_monte_carlo=24,
+    n_estimated=24,
     n_refined=200,
 )
 
