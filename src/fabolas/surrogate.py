@@ -54,7 +54,9 @@ class HyperparameterSets:
 
 @dataclass(frozen=True)
 class Data:
-    """Ended trials as arrays. A failed trial counts as the worst loss seen, and at least as 2 (standardised).
+    """Ended trials as arrays.
+
+    A failed trial counts as the worst loss seen, and as at least two standard deviations above the mean.
 
     The cost of a failed trial is only a lower limit of the cost of an evaluation. The cost GP uses it only if it is
     higher than usual, as with timeouts. Otherwise a region that crashes at once would look cheap.
@@ -136,7 +138,7 @@ class Surrogate:
     cost: Posterior
     transform: TargetTransform
     log_cost_centre: float
-    nugget_fraction: float  # that of the ModelSpec, or estimated from repeats at the target
+    nugget_fraction: float  # from the ModelSpec, or estimated from repeats at the target
 
     def predict_cost(self, points: Array) -> Array:
         """Predicted seconds (m,): the median, averaged over hyperparameters in log-seconds."""

@@ -28,7 +28,7 @@ from fabolas.policy import RunState
 from fabolas.progress import duration
 from fabolas.study import Study
 from fabolas.target_plan import (
-    DEFAULT_RULES,
+    DEFAULT_VERIFICATION_RULES,
     N_FINALISTS,
     PredictedCost,
     Remaining,
@@ -217,7 +217,7 @@ class VerifyingPolicy:
 
     verifies = True
 
-    def __init__(self, rules: VerificationRules = DEFAULT_RULES) -> None:
+    def __init__(self, rules: VerificationRules = DEFAULT_VERIFICATION_RULES) -> None:
         self._verification = Verification(rules)
 
     def next(self, run: RunState) -> Suggestion | None:
