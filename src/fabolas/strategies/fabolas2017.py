@@ -146,13 +146,5 @@ class Fabolas2017:
 def random_on_subsets(space: Space, k: int, rng: np.random.Generator) -> Array:
     """k random configurations, their sizes in turn those of section 3.3: (k, D)."""
     x = np.array([uniform(space, rng) for _ in range(k)])
-    u = [
-        [
-            space.fidelity_coordinate(
-                name, max(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)] * f.high, f.low)
-            )
-            for name, f in space.fidelities.items()
-        ]
-        for i in range(k)
-    ]
+    u = [space.fidelity_at(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)]) for i in range(k)]
     return np.concatenate([x, np.array(u).reshape(k, space.n_fidelities)], axis=1)
