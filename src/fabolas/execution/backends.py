@@ -1,7 +1,7 @@
 """The two backends: ``Inline`` runs trials in this process, ``Pool`` in several workers at the same time.
 
 Each worker of a pool has a thread, which takes the next job when the last one has ended. The threads only wait, for a
-process or a future. So a worker starts its next job at once, also while the main thread computes a suggestion.
+process or a future. So a worker starts its next job at once, even while the main thread computes a suggestion.
 """
 
 import contextlib

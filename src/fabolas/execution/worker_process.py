@@ -43,7 +43,7 @@ _KILL_MARKED_IN_SHELL = (
 
 # The shell script that starts a worker. It starts a guard, a second shell in the worker's process group, and then
 # executes Python in its own place.
-# The guard reads from the lifeline, a pipe whose other end this process holds. When this process ends, also by
+# The guard reads from the lifeline, a pipe whose other end this process holds. When this process ends, even by
 # SIGKILL, the read returns, and the guard kills all processes of the worker. The worker cannot do that itself: while
 # an objective runs C code, no other thread of the worker may run.
 # The guard is not a child of the worker ("( ... & )" makes it an orphan), so an objective that waits for all its

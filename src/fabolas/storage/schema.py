@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.caller_warning import warn_caller
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
 from fabolas.reports import Report
@@ -138,6 +139,15 @@ def lost_its_log(path: Path) -> bool:
     with path.open("rb") as file:
         has_log = file.read(20)[18:20] == b"\2\2"
     return has_log and not path.with_name(path.name + "-wal").exists()
+
+
+def warn_of_lost_log(path: Path) -> None:
+    """Warn that the file may lack its last trials, see `lost_its_log`."""
+    warn_caller(
+        f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
+        f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use `fabolas backup FILE COPY`",
+        RuntimeWarning,
+    )
 
 
 def check_no_foreign_journal(path: Path) -> None:
