@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
+from fabolas.display import counted
 from fabolas.plots.drawing import Band, Drawing, Label, Layer, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -21,6 +22,7 @@ from fabolas.plots.ticks import (
     time_axis,
     value_axis,
 )
+from fabolas.strategies.maximized import loss_or_value
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
@@ -70,7 +72,7 @@ def compute(study: ReadableStudy) -> CalibrationRecord:
     trials, so the intervals look a little better than they were at the time.
     """
     model = model_of(study)
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     surrogate, history = model.fitted.surrogate, study.history
     index = model.fitted.loss_trials
     mean, variance = surrogate.losses_one_step_ahead()
@@ -196,6 +198,4 @@ def _coverage(record: CalibrationRecord) -> Panel:
     x = percent_axis("stated probability", 1.02)
     y = percent_axis("share inside", 1.06)
     which = "after" if n_after_design else "of"
-    return Panel(
-        x, y, tuple(layers), "Coverage", f"{n:,} trial{'' if n == 1 else 's'} {which} the initial design"
-    )
+    return Panel(x, y, tuple(layers), "Coverage", f"{counted(n, 'trial')} {which} the initial design")

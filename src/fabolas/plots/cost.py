@@ -29,6 +29,7 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import padded, suits_log, time_axis
+from fabolas.strategies.maximized import loss_or_value
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
         fidelity: The fidelity of the horizontal axis; None for the first one. The others are at their targets.
     """
     require_complete(study)
-    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    axis, what = size_axis_of(study, fidelity), loss_or_value(study.direction)
     xs: Array = np.empty((0, study.space.dim))
     curves: tuple[PredictedCurve, ...] = ()
     why_none = ""

@@ -32,6 +32,7 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import number, suits_log, value_axis
+from fabolas.strategies.maximized import loss_or_value
 
 N_RIVALS = 3
 
@@ -68,7 +69,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
         n_rivals: How many configurations are shown beside the answer, at most 4.
     """
     require_complete(study)
-    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    axis, what = size_axis_of(study, fidelity), loss_or_value(study.direction)
     xs: Array = np.empty((0, study.space.dim))
     curves: tuple[PredictedCurve, ...] = ()
     why_none = ""

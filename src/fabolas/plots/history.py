@@ -29,6 +29,7 @@ from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.strategies import SurrogateStrategy
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import History, Incumbent
 
 MAX_ANSWERS = 150
@@ -92,7 +93,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
     _require_time(study)
     history, answers = study.history, _answers(study)
     at_target = history.complete & study.space.is_at_target(history.points)
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     if not answers and not at_target.any():
         _refuse(study, what)
     scale = 1.0 if unit == "seconds" else full_training(study)

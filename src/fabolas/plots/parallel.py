@@ -17,6 +17,7 @@ from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
 from fabolas.plots.ticks import Ticks, linear_values, log_ticks, numbers, padded, suits_log
+from fabolas.strategies.maximized import loss_or_value
 
 MAX_LINES = 250
 _RIGHT = 26  # margin, in pixels
@@ -59,7 +60,7 @@ def compute(study: ReadableStudy) -> ParallelRecord:
     history, space = study.history, study.space
     shown = shown_trials(history, space.is_at_target(history.points), study.sign, MAX_LINES)
     shown = shown[history.complete[shown]]
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     try:
         model: Model | None = model_of(study)
     except CannotDraw:

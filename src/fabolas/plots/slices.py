@@ -13,6 +13,7 @@ from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_tr
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
+from fabolas.strategies.maximized import loss_or_value
 
 MAX_PANELS = 12
 _N_POSITIONS = 33
@@ -69,7 +70,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
         study: The study.
         names: The hyperparameters to show; None for the most important ones.
     """
-    model, what = model_of(study), "loss" if study.direction == "minimize" else "value"
+    model, what = model_of(study), loss_or_value(study.direction)
     x, inactive = answer_of(study, model)
     if names is None:
         active = [name for name in model.by_importance if name not in inactive]
@@ -111,7 +112,7 @@ def answer_of(study: ReadableStudy, model: Model) -> tuple[Array, tuple[str, ...
     if incumbent is None:
         return model.evaluated[0], ()
     if incumbent.preliminary:
-        what = "loss" if study.direction == "minimize" else "value"
+        what = loss_or_value(study.direction)
         raise CannotDraw(f"It is too early to predict the {what}{where(study)}.")
     position = next(i for i, trial in enumerate(history.trials) if trial.id == incumbent.trial_ids[0])
     inactive = tuple(name for name in study.space.names if name not in incumbent.config)

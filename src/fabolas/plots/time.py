@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from fabolas._types import Array, IntArray
+from fabolas.display import counted
 from fabolas.plots.drawing import Bars, Drawing, FigureAxis, Label, Layer, Panel
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -186,5 +187,4 @@ def _time(end: float) -> FigureAxis:
 
 
 def _count(n: int, purpose: str) -> str:
-    what = "decision" if purpose == "overhead" else "trial"
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return counted(n, "decision" if purpose == "overhead" else "trial")
