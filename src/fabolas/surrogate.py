@@ -214,7 +214,7 @@ class Surrogate:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.
 
         A measured point keeps most of its measured value (docs/decisions/incumbent.md). This is exact for a
-        hyperparameter sample, also with repeats: their covariance contains the nugget.
+        hyperparameter sample, even with repeats: their covariance contains the nugget.
 
         Args:
             points: (m, D).

@@ -105,8 +105,8 @@ class Storage(Protocol):
     - A process that is killed at any moment leaves a record that can be opened.
     - A step that cannot be written raises ``UnwritableError``, and the record stays as it was before the step.
     - One study at a time uses the record.
-    - ``add_start``, ``add_report`` and ``add_early_outcome`` may be called from any thread while the storage is open. The
-      other methods are called from the study's own thread only.
+    - ``add_start``, ``add_report`` and ``add_early_outcome`` may be called from any thread while the storage is open.
+      The other methods are called from the study's own thread only.
     """
 
     def open(self, identity: Identity) -> Record:

@@ -1,4 +1,4 @@
-"""Read the file of a study without changing it, also while another process writes to it."""
+"""Read the file of a study without changing it, even while another process writes to it."""
 
 import json
 import os

@@ -131,7 +131,10 @@ class AcquisitionContext:
     further_candidates: Array | None = None
 
     def best_to_improve_on(self) -> Array:
-        """(K,) The lowest mean of a configuration measured or pending at the target; of any evaluated one if none is."""
+        """(K,) The lowest mean of a configuration measured or pending at the target.
+
+        If there is none, that of any evaluated configuration.
+        """
         best = (self.measured_or_pending if len(self.measured_or_pending) else self.ranked)[:N_BEST]
         return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
 

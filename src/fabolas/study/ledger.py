@@ -350,7 +350,7 @@ class Ledger:
     def save_event(self, event: EventOrReport, elapsed: float | None) -> None:
         """Have the storage keep at once what a worker reports, before the study records it.
 
-        This is the only method of a study that any thread may call, also while a suggestion is computed. It does not
+        This is the only method of a study that any thread may call, even while a suggestion is computed. It does not
         change the trials of the study. If the process is killed before ``tell_outcome``, the next one to open the
         storage finds the outcome as if it had been recorded.
         """

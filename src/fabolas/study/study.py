@@ -1,6 +1,8 @@
 """``Study``: ask and tell. What can be read from a study is in ``view.py``.
 
 ``ask`` goes on in ``proposer.py``, which asks the strategy. ``tell`` goes on in ``ledger.py``, which writes the record.
+A run of ``minimize`` uses more methods of the same class. Its policy calls ``ask``, or ``propose`` and ``accept`` to
+look at a proposal first. Its engine calls ``tell_outcome`` instead of ``tell``.
 """
 
 import time
@@ -32,7 +34,7 @@ class Study(StudyView):
     """Suggests what to evaluate, records the outcomes, and names the best configuration.
 
     All its decisions follow from its record: the same seed, outcomes and recorded overhead give the same
-    suggestions, also if the study was closed and reopened in between.
+    suggestions, even if the study was closed and reopened in between.
 
         with fabolas.Study(space, {"size": (100, 50_000)}, storage="svm.db") as study:
             suggestion = study.ask()
