@@ -107,9 +107,9 @@ def _compare(
 ) -> OneStepPredictions:
     trials = [model.history.trials[i] for i in index]
     after_design = np.array([trial.suggestion.origin != "design" for trial in trials], dtype=np.bool_)
-    counted = error[after_design] if after_design.any() else error
+    judged = error[after_design] if after_design.any() else error
     texts = tuple(short_lines(trial, what) for trial in trials)
-    return OneStepPredictions(measured, predicted, error, after_design, coverage(counted), texts)
+    return OneStepPredictions(measured, predicted, error, after_design, coverage(judged), texts)
 
 
 def coverage(error: Array) -> Array:

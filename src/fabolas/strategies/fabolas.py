@@ -188,7 +188,7 @@ class ModelBasedSearch:
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
         refit = not fitter.is_fitted or (pace.limited_by_workers and fitter.refit_is_overdue(history))
-        # Both decisions use the same rng. The second starts from the walkers that the first has moved.
+        # Both decisions use the same rng. The second starts from the walkers that the first has left.
         context, candidate = fit_and_maximize(least, refit)
 
         level = pace.affordable_level(candidate.cost)
