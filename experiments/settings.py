@@ -126,7 +126,10 @@ GROUPS: dict[str, dict[str, Options]] = {
     "target_share": {f"{s:.2f}": {"target_share": s} for s in (1 / 3, 0.0, 0.2, 0.5)},
     "nugget": {f"{f:g}": model(nugget_fraction=f) for f in (0.9, 0.0, 0.5)},
     "cost_offset": {f"{c:g}": acquisition(cost_offset=c) for c in (0.02, 0.0, 0.01, 0.05)},
-    "representers": {"thompson": {}, "improvement": acquisition(representers=improvement_representers)},
+    "representers": {
+        "thompson": {},
+        "improvement": acquisition(choose_representers=improvement_representers),
+    },
     "pmin": {
         "sampling": acquisition(criterion=EntropyReduction()),
         "ep": acquisition(criterion=EntropyReduction(ep_information)),

@@ -60,7 +60,7 @@ def usual_interrupts() -> Iterator[None]:
 def little_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """`fabolas2017` with smaller approximations: a decision takes a twentieth of the time. It has no option for it."""
     small = {"mcmc_steps": 5, "K": 3, "n_representers": 15, "n_samples": 64, "n_outcomes": 3}
-    small |= {"pool_size": 100, "n_screened": 80, "n_monte_carlo": 6, "n_refined": 30}
+    small |= {"pool_size": 100, "n_screened": 80, "n_estimated": 6, "n_refined": 30}
     monkeypatch.setattr(fabolas2017, "EFFORT", replace(fabolas2017.EFFORT, **small))
     cheap = replace(fabolas2017.ACQUISITION, evaluations_per_dimension=8)
     monkeypatch.setattr(fabolas2017, "ACQUISITION", cheap)

@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import fabolas
-from fabolas.execution import Curve, Ended, Job
+from fabolas.execution import CurveJob, Ended, Job
 from fabolas.execution.evaluate import evaluate
 
 PAGES = [
@@ -41,7 +41,7 @@ def block(heading: str) -> str:
 
 def trained(objective: Any, name: str, directory: Path, value: int, resume_from: int | None) -> Ended:
     fidelity = fabolas.Fidelity(1, 27, reports=True, resume=True)
-    curve = Curve(name, fidelity, str(directory / "checkpoints" / "0"), resume_from)
+    curve = CurveJob(name, fidelity, str(directory / "checkpoints" / "0"), resume_from)
     return evaluate(
         objective, None, Job(0, {"lr": 0.1}, {name: value}, directory=str(directory), curve=curve)
     )

@@ -306,7 +306,7 @@ def test_a_result_whose_last_trial_was_abandoned_does_not_say_that_it_failed() -
 
     result = minimize(interrupted, max_trials=2)
     with pytest.raises(
-        RuntimeError, match="of 1 trials none completed; the last one was abandoned: interrupted"
+        RuntimeError, match="of 1 trial none completed; the last one was abandoned: interrupted"
     ):
         result.best_config  # noqa: B018
 

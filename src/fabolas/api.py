@@ -47,7 +47,8 @@ class Result(StudyView):
     Args:
         study: The study when the run ended.
         run: How the run ended.
-        unverified: See below.
+        unverified: Why the answer is not verified; see the attribute.
+        ran_nothing: Whether earlier runs had used up the budget, so that no trial was run.
 
     Attributes:
         interrupted: Whether Ctrl-C ended the run.

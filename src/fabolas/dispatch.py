@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fabolas.budget import Timer
-from fabolas.execution import Backend, Event, Job, Limits, News
+from fabolas.execution import Backend, Event, EventOrReport, Job, Limits
 from fabolas.policy import RunState
 from fabolas.run_log import warn
 from fabolas.stopping import Shutdown
@@ -166,6 +166,6 @@ class Dispatcher:
         trial = float(np.median(history.costs[history.complete][-10:]))
         return self._backend.capacity * overhead > _NEGLIGIBLE_WAIT * trial
 
-    def _save_event(self, event: News) -> None:
+    def _save_event(self, event: EventOrReport) -> None:
         """Have the storage keep an event at once; called by the threads that wait for workers."""
         self._study.save_event(event, self._state.study_elapsed)

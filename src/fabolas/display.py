@@ -27,6 +27,11 @@ _TRACEBACK = "Traceback (most recent call last):"
 _GROUP_TRACEBACK = "Exception Group Traceback (most recent call last):"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number of things as text: 1 trial, 2 trials."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def safe_text(value: object) -> str:
     r"""Return the value as one line of printable text.
 

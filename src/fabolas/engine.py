@@ -11,7 +11,7 @@ from fabolas.budget import Budget, Timer
 from fabolas.dispatch import Dispatcher
 from fabolas.display import safe_text
 from fabolas.execution import NO_LIMITS, Backend, Ended, Limits, Started
-from fabolas.execution.checkpoints import DEFAULT_LIMITS, CheckpointLimits
+from fabolas.execution.checkpoints import DEFAULT_CHECKPOINT_LIMITS, CheckpointLimits
 from fabolas.interrupts import Interrupts
 from fabolas.numeric_errors import default_error_state
 from fabolas.policy import AskUntilUsedUp, Policy, RunState
@@ -89,7 +89,7 @@ class Engine:
         callbacks: Sequence[Callback] = (),
         stop_rules: StopRules = NO_STOP_RULES,
         trial_directory: str = "",
-        checkpoint_limits: CheckpointLimits = DEFAULT_LIMITS,
+        checkpoint_limits: CheckpointLimits = DEFAULT_CHECKPOINT_LIMITS,
         grace: float | None = None,
     ) -> None:
         self._study, self._policy = study, AskUntilUsedUp() if policy is None else policy
@@ -179,7 +179,7 @@ class Engine:
     @default_error_state()
     def _start_next(self) -> bool:
         """Submit the trial that the policy wants next; False if there is no free worker, or it wants none."""
-        self._shutdown.stop_if(self._study.stop_requested)
+        self._shutdown.stop_if(self._study.stop_reason)
         if self._shutdown.begun or not self._dispatcher.has_room():
             return False
         suggestion = self._policy.next(self._state)
@@ -206,7 +206,9 @@ class Engine:
 
     def _call_back(self, trial: Trial) -> None:
         """Call the callbacks. An exception ends the run after the running trials; ``run`` raises it."""
-        for callback in self._callbacks if self._shutdown.error is None else ():
+        if self._shutdown.error is not None:
+            return
+        for callback in self._callbacks:
             try:
                 callback(self._study, trial)
             except BaseException as error:  # noqa: BLE001 - raised again at the end of the run

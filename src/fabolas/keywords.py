@@ -46,7 +46,7 @@ def check_keywords(
     """Refuse names of arguments that exist elsewhere or are misspelt, and say what they are called here.
 
     Args:
-        given: Keyword arguments that the function has not by name: options of the strategy, or mistakes.
+        given: Keyword arguments that are not parameters of the function: options of the strategy, or mistakes.
         function: What was called.
         options: The options of the strategy.
         called: The name of what was called, if it is not that of the function.

@@ -122,7 +122,7 @@ class Maximizer(Protocol):
 
 
 class _Search:
-    """Evaluates snapped points, counts them and keeps the best one (the first of equals)."""
+    """Evaluates snapped points, counts them and keeps the best one (the first one if several are equal)."""
 
     def __init__(self, value: Value, snap: Snap, start: Array, evaluations: int) -> None:
         if start.ndim != 2 or 0 in start.shape:

@@ -1,7 +1,7 @@
 """What runs next: the engine asks a policy, and the policy asks the study.
 
-``minimize`` uses ``VerifyingPolicy`` (verification.py) if the space has fidelities and the strategy predicts, else
-``AskUntilUsedUp``. ``FabolasSearchCV`` has a policy with more rules.
+``minimize`` uses ``VerifyingPolicy`` (verification.py) if ``verify`` is true, the space has fidelities and the strategy
+predicts; else ``AskUntilUsedUp``. ``FabolasSearchCV`` has a policy with more rules.
 """
 
 import math

@@ -3,7 +3,7 @@
 import logging
 
 from fabolas.caller_warning import warn_caller
-from fabolas.display import error_summary, safe_text
+from fabolas.display import counted, error_summary, safe_text
 from fabolas.numeric_errors import default_error_state
 from fabolas.policy import RunState
 from fabolas.progress import ProgressDisplay, Snapshot, duration
@@ -35,9 +35,9 @@ class RunLog:
         """The run starts."""
         study, budget = self._state.study, self._state.budget
         limits = [] if budget.seconds is None else [duration(budget.seconds)]
-        limits += [] if budget.trials is None else [f"{budget.trials} trials"]
+        limits += [] if budget.trials is None else [counted(budget.trials, "trial")]
         at_once = f"{self._state.n_workers} at once" if self._state.n_workers > 1 else "one at a time"
-        before = f", after {len(study.trials)} earlier trials" if study.trials else ""
+        before = f", after {counted(len(study.trials), 'earlier trial')}" if study.trials else ""
         name, seed = study.strategy.name, study.seed
         log.info("run started: %s, seed %s, %s, %s%s", name, seed, " or ".join(limits), at_once, before)
 

@@ -162,8 +162,9 @@ class Shutdown:
             )
         if self.given_up is None and self._failures >= self._max_failures:
             last = (trial.error or "unknown").strip()
+            in_a_row = "1 trial" if self._failures == 1 else f"{self._failures} trials in a row"
             self.given_up = (
-                f"{self._failures} trials in a row failed (max_failures), so the run has ended; its record is kept. "
+                f"{in_a_row} failed (max_failures), so the run has ended; its record is kept. "
                 f"The last error was: {safe_text(error_summary(last))}\n{safe_lines(last)}"
             )
         self.begun = self.begun or self.given_up is not None

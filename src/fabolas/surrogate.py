@@ -54,7 +54,9 @@ class HyperparameterSets:
 
 @dataclass(frozen=True)
 class Data:
-    """Ended trials as arrays. A failed trial counts as the worst loss seen, and at least as 2 (standardised).
+    """Ended trials as arrays.
+
+    A failed trial counts as the worst loss seen, and as at least two standard deviations above the mean.
 
     The cost of a failed trial is only a lower limit of the cost of an evaluation. The cost GP uses it only if it is
     higher than usual, as with timeouts. Otherwise a region that crashes at once would look cheap.
@@ -136,7 +138,7 @@ class Surrogate:
     cost: Posterior
     transform: TargetTransform
     log_cost_centre: float
-    nugget_fraction: float  # that of the ModelSpec, or estimated from repeats at the target
+    nugget_fraction: float  # from the ModelSpec, or estimated from repeats at the target
 
     def predict_cost(self, points: Array) -> Array:
         """Predicted seconds (m,): the median, averaged over hyperparameters in log-seconds."""
@@ -212,7 +214,7 @@ class Surrogate:
         """Mean and variance (m,) of the standardised loss, when part of the noise belongs to the configuration.
 
         A measured point keeps most of its measured value (docs/decisions/incumbent.md). This is exact for a
-        hyperparameter sample, also with repeats: their covariance contains the nugget.
+        hyperparameter sample, even with repeats: their covariance contains the nugget.
 
         Args:
             points: (m, D).

@@ -51,13 +51,13 @@ class VerificationRules:
     reserved_share: float = 0.7
 
 
-DEFAULT_RULES = VerificationRules()
+DEFAULT_VERIFICATION_RULES = VerificationRules()
 """Those of ``minimize``."""
 
 
 @dataclass(frozen=True)
 class PredictedCost:
-    """Predicted seconds of an evaluation: the median, and a limit that it hardly exceeds."""
+    """Predicted seconds of an evaluation: the median, and a limit that is exceeded with a probability of about 1/40."""
 
     median: float = 0.0
     limit: float = 0.0
@@ -72,7 +72,7 @@ class PredictedCost:
 
     @property
     def least(self) -> float:
-        """Seconds that it hardly falls below, about the 2.5 % quantile."""
+        """Seconds that it almost always exceeds (about the 2.5 % quantile)."""
         return self.median**2 / self.limit if self.limit > 0 else 0.0
 
 
@@ -81,7 +81,7 @@ class TargetPlan:
     """The next evaluation of the incumbent on its way to the target.
 
     Attributes:
-        config: The incumbent; None if it was evaluated at the target, or is being evaluated there.
+        config: The incumbent; None if it was evaluated at the target, has failed there, or is pending there.
         fidelity: Where to evaluate it next; None for the target.
         cost: Predicted cost of that evaluation.
         target: Predicted cost of an evaluation at the target.
@@ -214,7 +214,7 @@ def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | N
 
 
 def _finalist_fits(study: Study, cost: Array, limit: Array, seconds: float, budget: Budget) -> BoolArray:
-    """(n,) As `probably_fits`; once the target was measured, the cost limit may hardly exceed the time left."""
+    """(n,) As `probably_fits`; once the target was measured, the cost limit may exceed the time left only a little."""
     fits = probably_fits(study, cost, limit, seconds, budget)
     if budget.seconds is None or not _is_measured(study):
         return np.asarray(fits)

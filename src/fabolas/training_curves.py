@@ -1,10 +1,10 @@
-"""Trainings that report on the way: the ``Curve`` of each job, and which checkpoints are kept."""
+"""Trainings that report on the way: the ``CurveJob`` of each job, and which checkpoints are kept."""
 
 from pathlib import Path
 
 import numpy as np
 
-from fabolas.execution import Curve
+from fabolas.execution import CurveJob
 from fabolas.execution.checkpoints import CheckpointDirectory, CheckpointLimits
 from fabolas.execution.context import remove_empty_directories
 from fabolas.strategies import PredictiveStrategy
@@ -30,16 +30,16 @@ class TrainingCurves:
         self._checkpoints = CheckpointDirectory(Path(directory) / "checkpoints", limits)
         self.update()
 
-    def curve(self, suggestion: Suggestion) -> Curve | None:
+    def curve(self, suggestion: Suggestion) -> CurveJob | None:
         """What the job of a suggestion needs to report on the way; None if no fidelity has reports."""
         space = self._study.space
         name = space.curve_name
         if name is None:
             return None
         if not space.resumes:
-            return Curve(name, space.fidelities[name], stop_rule=suggestion.stop_rule)
+            return CurveJob(name, space.fidelities[name], stop_rule=suggestion.stop_rule)
         before = next((t for t in self._study.trials if t.id == suggestion.continues), None)
-        return Curve(
+        return CurveJob(
             name,
             space.fidelities[name],
             str(self._checkpoints.of(self._training(suggestion))),

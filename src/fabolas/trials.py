@@ -152,13 +152,15 @@ class Trial:
         elif self.status in ("failed", "abandoned"):
             if self.loss is not None:
                 raise ValueError(
-                    f"a {self.status} trial has loss=None, got {self.loss}; keep other numbers in info"
+                    f"a trial with status {self.status!r} has loss=None, got {self.loss}; keep other numbers in info"
                 )
             if not self.error:
-                raise ValueError(f"a {self.status} trial needs its reason as error, got none")
+                raise ValueError(f"a trial with status {self.status!r} needs its reason as error, got none")
             object.__setattr__(self, "error", encodable(self.error))
             if not (math.isfinite(self.cost) and self.cost >= 0):
-                raise ValueError(f"the cost of a {self.status} trial must be seconds >= 0, got {self.cost}")
+                raise ValueError(
+                    f"the cost of a trial with status {self.status!r} must be seconds >= 0, got {self.cost}"
+                )
         else:
             raise ValueError(f"status must be 'complete', 'failed' or 'abandoned', got {self.status!r}")
         if self.stopped and not (self.reports and self.status == "complete"):
@@ -198,7 +200,8 @@ class Incumbent:
         verified: Whether it was evaluated at the target.
         trial_ids: The complete trials of this configuration, at any fidelity.
         preliminary: Whether the prediction is less certain than the spread of all measured losses. Then ``loss`` and
-            ``std`` are those of the whole range that is possible, and displays show what was measured.
+            ``std`` are those of a uniform distribution from the lowest possible loss to the upper quartile of the
+            measured losses, and displays show what was measured.
     """
 
     config: dict[str, Any]

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from fabolas import target_plan
 from fabolas.budget import Budget
 from fabolas.caller_warning import warn_caller
 from fabolas.display import error_summary, safe_text
@@ -28,20 +29,17 @@ from fabolas.policy import RunState
 from fabolas.progress import duration
 from fabolas.study import Study
 from fabolas.target_plan import (
-    DEFAULT_RULES,
+    DEFAULT_VERIFICATION_RULES,
     N_FINALISTS,
     PredictedCost,
     Remaining,
     TargetPlan,
     VerificationRules,
     as_near_as_fits,
-    finalist,
     is_due,
-    is_final,
     is_verifying,
     make_plan,
     probably_fits,
-    reserve,
     seconds_without_refit,
     without_tried,
 )
@@ -72,11 +70,11 @@ class Verification:
 
     def reserve(self, run: RunState) -> float:
         """Seconds to keep for an evaluation of the incumbent at the target; 0 if it had one."""
-        return reserve(self._plan, run.budget, self._rules)
+        return target_plan.reserve(self._plan, run.budget, self._rules)
 
     def is_final(self, run: RunState) -> bool:
         """Whether the final phase has started: from now on only evaluations at the target."""
-        return is_final(self._plan, self._remaining(run), self._rules)
+        return target_plan.is_final(self._plan, self._remaining(run), self._rules)
 
     def finalist(self, run: RunState, seconds: float) -> dict[str, Any] | None:
         """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
@@ -85,7 +83,7 @@ class Verification:
             run: The run.
             seconds: Seconds that it may take.
         """
-        return finalist(run.study, seconds, run.budget)
+        return target_plan.finalist(run.study, seconds, run.budget)
 
     def next(self, run: RunState, over: bool) -> Suggestion | None:
         """The next evaluation of the incumbent, if it is time for one; else None.
@@ -217,7 +215,7 @@ class VerifyingPolicy:
 
     verifies = True
 
-    def __init__(self, rules: VerificationRules = DEFAULT_RULES) -> None:
+    def __init__(self, rules: VerificationRules = DEFAULT_VERIFICATION_RULES) -> None:
         self._verification = Verification(rules)
 
     def next(self, run: RunState) -> Suggestion | None:

@@ -12,13 +12,13 @@ from fabolas.acquisition.entropy import (
     gaussian_information,
     lowest,
     monte_carlo_information,
-    pmin,
 )
 from fabolas.acquisition.representers import Representers
 from fabolas.gp import priors
 from fabolas.gp.kernels import Amplitude, Matern52
 from fabolas.gp.regression import GaussianProcess, Noise, Posterior
 from tests.helpers.models import surrogate_prior
+from tests.helpers.pmin import pmin
 
 K, R = 4, 30
 

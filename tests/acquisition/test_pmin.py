@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fabolas.acquisition.entropy import entropy, frequencies, lowest, normal_numbers, pmin
+from fabolas.acquisition.entropy import entropy, frequencies, lowest, normal_numbers
 from fabolas.strategies.effort import Effort
+from tests.helpers.pmin import pmin
 
 # The joint samples of full effort. Counting independent ones has an expected total variation of about
 # sqrt(R / (2 pi S)) for equally likely representers: 0.2 for R = 50, and proportionally less for fewer.

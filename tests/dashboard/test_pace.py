@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from fabolas.dashboard.pace import BUSY_MACHINE, IDLE_MACHINE, LONGEST_REST, Pace, rest_per_work
+from fabolas.dashboard.pace import BUSY_MACHINE, IDLE_MACHINE, LONGEST_REST, UpdateRest, rest_per_work
 
 
 def test_the_rest_is_in_proportion_to_the_work_and_limited() -> None:
     now = [100.0]
-    pace = Pace(lambda: 25.0, lambda: now[0])
+    pace = UpdateRest(lambda: 25.0, lambda: now[0])
     assert pace.rested()
     pace.add(0.2)
     pace.add(0.1)
@@ -25,7 +25,7 @@ def test_the_rest_is_in_proportion_to_the_work_and_limited() -> None:
 
 def test_nested_work_counts_once_and_free_work_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[float] = []
-    pace = Pace()
+    pace = UpdateRest()
     monkeypatch.setattr(pace, "add", added.append)
     with pace.work(free=True), pace.work():
         pass

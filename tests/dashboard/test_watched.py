@@ -9,7 +9,7 @@ import pytest
 
 import fabolas
 from fabolas.dashboard.comparison import compute, drawing
-from fabolas.dashboard.pace import Pace
+from fabolas.dashboard.pace import UpdateRest
 from fabolas.dashboard.pages import directory_sections
 from fabolas.dashboard.watched import WatchedDirectory, WatchedStudy
 from fabolas.plots import CannotDraw
@@ -75,7 +75,7 @@ def test_nothing_is_written_beside_the_file(tmp_path: Path) -> None:
 
 def test_while_a_run_goes_on_changes_are_taken_up_after_a_rest(tmp_path: Path) -> None:
     now = [0.0]
-    pace = Pace(lambda: 100.0, lambda: now[0])
+    pace = UpdateRest(lambda: 100.0, lambda: now[0])
     watched = WatchedStudy(tmp_path / "run.db", pace)
     with fabolas.Study(SPACE, SIZE, strategy="random", seed=0, storage=tmp_path / "run.db") as study:
         evaluate(study, study.ask())
@@ -100,7 +100,7 @@ def test_opening_a_page_is_free_and_updating_it_is_not(tmp_path: Path) -> None:
     path = write_study(tmp_path / "run.db", 3)
     worked: list[bool] = []
 
-    class Noted(Pace):
+    class Noted(UpdateRest):
         @contextmanager
         def work(self, *, free: bool = False) -> Iterator[None]:
             worked.append(free)

@@ -138,7 +138,7 @@ def test_random_search_needs_one_over_the_share_of_good_configurations():
 def test_the_closing_screens_state_answer_cost_and_sizes_within_eighty_columns(verified, word):
     console = Console(width=80)
     with console.capture() as capture:
-        outcome = svm.FullTraining(valid_error=0.0203, test_error=0.019, seconds=4.0)
+        outcome = svm.TrueErrors(valid_error=0.0203, test_error=0.019, seconds=4.0)
         screen.closing(console, result([trial(0, 500, 1.0)], verified), outcome, data.digits())
     text = capture.get()
     assert max(map(len, text.splitlines())) <= 80
@@ -161,7 +161,7 @@ def test_the_closing_screens_state_answer_cost_and_sizes_within_eighty_columns(v
 def test_a_search_too_short_for_a_prediction_says_so():
     early = result([trial(0, 500, 1.0)])
     early._run = replace(early._run, incumbent=replace(early.incumbent(), preliminary=True))
-    outcome = svm.FullTraining(valid_error=0.0203, test_error=0.019, seconds=4.0)
+    outcome = svm.TrueErrors(valid_error=0.0203, test_error=0.019, seconds=4.0)
     console = Console(width=80)
     with console.capture() as capture:
         console.print(screen.answer(early, outcome, data.digits()))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabolas import Fidelity
-from fabolas.execution import Curve, Ended, Job
+from fabolas.execution import CurveJob, Ended, Job
 from fabolas.execution.checkpoints import (
     CheckpointDirectory,
     CheckpointLimits,
@@ -35,7 +35,7 @@ def train(config: dict[str, Any], epochs: int, trial: Any) -> float:
 
 
 def trained(directory: Path, epochs: int, resume_from: int | None = None, **config: Any) -> Ended:
-    curve = Curve("epochs", EPOCHS, str(directory / "checkpoints" / "0"), resume_from)
+    curve = CurveJob("epochs", EPOCHS, str(directory / "checkpoints" / "0"), resume_from)
     return evaluate(train, None, Job(1, config, {"epochs": epochs}, directory=str(directory), curve=curve))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabolas import Fidelity
-from fabolas.execution import Curve, Ended, Inline, Job, News, Reported
+from fabolas.execution import CurveJob, Ended, EventOrReport, Inline, Job, Reported
 from fabolas.execution.evaluate import evaluate
 from fabolas.execution.executors import ReportFile
 from fabolas.reports import EarlyStopRule
@@ -21,7 +21,7 @@ EPOCHS = Fidelity(2, 10, reports=True)
 
 
 def job(directory: Path, number: int = 0, *, rule: EarlyStopRule | None = None, **config: Any) -> Job:
-    curve = Curve("epochs", EPOCHS, stop_rule=rule)
+    curve = CurveJob("epochs", EPOCHS, stop_rule=rule)
     return Job(number, config, {"epochs": 6}, directory=str(directory), curve=curve)
 
 
@@ -47,7 +47,7 @@ def wanted(last: int) -> list[Reported]:
 
 def test_reports_are_heard_and_come_with_the_outcome(open_backend: Open, tmp_path: Path) -> None:
     backend = open_backend(train)
-    heard: list[News] = []
+    heard: list[EventOrReport] = []
     backend.listen(heard.append)
     ended = run(backend, job(tmp_path))[0]
     assert ended.status == "complete"
@@ -89,7 +89,7 @@ def test_without_a_rule_nothing_stops(tmp_path: Path) -> None:
 
 def test_inline_reports_are_heard_before_the_trial_ends(tmp_path: Path) -> None:
     backend = Inline(partial(evaluate, train, None), reports=True)
-    heard: list[News] = []
+    heard: list[EventOrReport] = []
     backend.listen(heard.append)
     backend.submit(job(tmp_path))
     backend.next()
@@ -116,7 +116,7 @@ def test_a_report_that_cannot_be_is_the_reason_of_the_failure(
     ended = evaluate(
         misreport,
         None,
-        Job(0, arguments, {"epochs": 6}, directory=str(tmp_path), curve=Curve("epochs", EPOCHS)),
+        Job(0, arguments, {"epochs": 6}, directory=str(tmp_path), curve=CurveJob("epochs", EPOCHS)),
     )
     assert ended.status == "failed"
     with pytest.raises(AssertionError, match=message):

@@ -105,8 +105,8 @@ class JournaledStorage(SqliteStorage):
         super().add_suggestion(suggestion, state, started)
         self._journal.write("asked", id=suggestion.id)
 
-    def add_reported(self, trial: Trial) -> None:
-        super().add_reported(trial)
+    def add_early_outcome(self, trial: Trial) -> None:
+        super().add_early_outcome(trial)
         self._journal.write("reported", id=trial.id, status=trial.status, loss=trial.loss)
 
     def add_trial(self, trial: Trial) -> None:

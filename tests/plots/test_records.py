@@ -388,8 +388,8 @@ class TestCalibration:
         record = compute("calibration", study)
         for of in (record.loss, record.cost):
             inside = (of.predicted.low <= of.measured) & (of.measured <= of.predicted.high)
-            assert of.coverage[-1] == pytest.approx(inside[of.by_model].mean(), abs=0.03)
-        assert record.loss.by_model.sum() == sum(t.suggestion.origin != "design" for t in study.trials)
+            assert of.coverage[-1] == pytest.approx(inside[of.after_design].mean(), abs=0.03)
+        assert record.loss.after_design.sum() == sum(t.suggestion.origin != "design" for t in study.trials)
 
     def test_failures_are_not_compared(self):
         study = case("mixed")
@@ -402,7 +402,7 @@ class TestCalibration:
         inside = (record.loss.predicted.low <= record.loss.measured) & (
             record.loss.measured <= record.loss.predicted.high
         )
-        assert record.loss.coverage[-1] == pytest.approx(inside[record.loss.by_model].mean(), abs=0.03)
+        assert record.loss.coverage[-1] == pytest.approx(inside[record.loss.after_design].mean(), abs=0.03)
 
     def test_without_seconds_there_is_no_cost(self):
         from fabolas.model_spec import ModelSpec

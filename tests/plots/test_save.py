@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from fabolas.plots import FIGURES, CannotDraw, save
-from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Line, Panel, Points, Rule
+from fabolas.plots.drawing import (
+    Band,
+    Bars,
+    Contours,
+    Drawing,
+    FigureAxis,
+    Label,
+    Line,
+    Panel,
+    Points,
+    StraightLine,
+)
 from fabolas.plots.with_matplotlib import draw_with_matplotlib
 from tests.plots.cases import case
 
@@ -63,10 +74,12 @@ class TestLayers:
             Bars(y, np.zeros(2), x, "third"),
             Contours(x, y, np.array([[0.0, 1.0], [1.0, 2.0]]), "muted", (0.5, 1.5, 0.5)),
             Label(1.0, 2.0, "cost $1 <b>", bold=True),
-            Rule(x=4.0),
-            Rule(y=2.5),
+            StraightLine(x=4.0),
+            StraightLine(y=2.5),
         )
-        panel = Panel(Axis("x $", log=True, range=(1.0, 10.0)), Axis("y", range=(0.0, 5.0)), layers, "title")
+        panel = Panel(
+            FigureAxis("x $", log=True, range=(1.0, 10.0)), FigureAxis("y", range=(0.0, 5.0)), layers, "title"
+        )
         figure = draw_with_matplotlib(Drawing((panel,)))
         (axes,) = figure.axes
         assert axes.get_xscale() == "log"
@@ -79,18 +92,18 @@ class TestLayers:
     def test_a_star_is_as_large_as_in_a_browser(self):
         place = np.array([1.0]), np.array([1.0])
         layers = (Points(*place, "answer", "circle", 13), Points(*place, "answer", "star", 13))
-        (axes,) = draw_with_matplotlib(Drawing((Panel(Axis("x"), Axis("y"), layers),))).axes
+        (axes,) = draw_with_matplotlib(Drawing((Panel(FigureAxis("x"), FigureAxis("y"), layers),))).axes
         circle, star = (float(marks.get_sizes()[0]) for marks in axes.collections)
         assert star > 2.0 * circle
 
     def test_names_of_choices_are_turned_as_in_a_browser(self):
         ticks = tuple(((i + 0.5) / 40, f"choice {i}") for i in range(40))
-        names = Axis("x", range=(0.0, 1.0), ticks=ticks, names=True)
-        (axes,) = draw_with_matplotlib(Drawing((Panel(names, Axis("y"), ()),))).axes
+        names = FigureAxis("x", range=(0.0, 1.0), ticks=ticks, names=True)
+        (axes,) = draw_with_matplotlib(Drawing((Panel(names, FigureAxis("y"), ()),))).axes
         assert [label.get_text() for label in axes.get_xticklabels()] == [text for _, text in ticks]
         assert {label.get_rotation() for label in axes.get_xticklabels()} == {90.0}
 
     def test_a_label_for_phones_only_is_not_drawn(self):
-        panel = Panel(Axis("x"), Axis("y"), (Label(1.0, 1.0, "", narrow_text="a"),))
+        panel = Panel(FigureAxis("x"), FigureAxis("y"), (Label(1.0, 1.0, "", narrow_text="a"),))
         (axes,) = draw_with_matplotlib(Drawing((panel,))).axes
         assert not axes.texts

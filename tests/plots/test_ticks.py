@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabolas import Categorical, Float, Integer, Ordinal, Space
-from fabolas.plots.drawing import Axis
+from fabolas.plots.drawing import FigureAxis
 from fabolas.plots.labels import narrow_names, short_name
 from fabolas.plots.layout import names_are_turned, note_lines, room_for, shortened_names, ticks_with_room
 from fabolas.plots.parameter_axis import parameter_axis
@@ -119,14 +119,14 @@ def test_a_note_is_wrapped_to_the_width():
 
 class TestRoom:
     def test_even_ticks_stay_even(self):
-        axis = Axis(range=(0.0, 10.0), ticks=tuple((float(i), "1,000,000") for i in range(11)))
+        axis = FigureAxis(range=(0.0, 10.0), ticks=tuple((float(i), "1,000,000") for i in range(11)))
         shown = ticks_with_room(axis, 300.0)
         assert shown is not None
         assert [value for value, _ in shown] == [0.0, 3.0, 6.0, 9.0]
 
     def test_labels_that_would_overlap_are_left_out_but_not_the_ends(self):
         ticks = tuple((float(2**i), "1,000,000") for i in range(11))
-        shown = ticks_with_room(Axis(log=True, range=(1.0, 1024.0), ticks=ticks), 300.0)
+        shown = ticks_with_room(FigureAxis(log=True, range=(1.0, 1024.0), ticks=ticks), 300.0)
         assert shown is not None
         values = [value for value, _ in shown]
         assert values[0] == 1.0
@@ -135,16 +135,16 @@ class TestRoom:
         assert len(values) >= 3
 
     def test_with_room_all_stay(self):
-        axis = Axis(log=True, range=(1.0, 1000.0), ticks=((1.0, "1"), (10.0, "10"), (1000.0, "1,000")))
+        axis = FigureAxis(log=True, range=(1.0, 1000.0), ticks=((1.0, "1"), (10.0, "10"), (1000.0, "1,000")))
         assert ticks_with_room(axis, 800.0) == axis.ticks
 
 
-def choices(*names: str) -> Axis:
+def choices(*names: str) -> FigureAxis:
     places = [(i + 0.5) / len(names) for i in range(len(names))]
-    return Axis(range=(0.0, 1.0), ticks=tuple(zip(places, names, strict=True)), names=True)
+    return FigureAxis(range=(0.0, 1.0), ticks=tuple(zip(places, names, strict=True)), names=True)
 
 
-def texts(axis: Axis, width: float) -> list[str]:
+def texts(axis: FigureAxis, width: float) -> list[str]:
     return [text for _, text in ticks_with_room(axis, width) or ()]
 
 

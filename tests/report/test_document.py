@@ -15,7 +15,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 import fabolas
 from fabolas.plots import FIGURES
 from fabolas.report import report_html, write_report
-from fabolas.report.content import FIGURE_NAMES, Panel, panel
+from fabolas.report.content import FIGURE_NAMES, DrawnFigure, panel
 from fabolas.strategies.random import Random
 from tests.helpers.problems import SIZE, SPACE, bowl, evaluate, minimize
 from tests.helpers.study_files import write_empty_study, write_failed_study, write_hostile_study, write_study
@@ -174,7 +174,7 @@ def test_a_figure_that_raises_another_error_is_not_hidden(
 
 def test_a_panel_has_a_figure_or_a_reason() -> None:
     with pytest.raises(ValueError, match="either a figure or a reason"):
-        Panel("history", None)
+        DrawnFigure("history", None)
 
 
 def test_a_result_writes_its_report_and_replaces_an_older_one(tmp_path: Path) -> None:

@@ -118,11 +118,11 @@ def test_a_reported_outcome_comes_back_until_its_trial_is_kept(storage: Open) ->
     trials = [Trial(suggestion(n), "complete", 1 / 3, 0.5, {"n": n}, elapsed=n / 7) for n in range(3)]
     trials[1] = Trial(suggestion(1), "failed", None, 0.0, error="ä: boom")
     for number in (2, 0, 1):
-        first.add_reported(trials[number])
+        first.add_early_outcome(trials[number])
     first.add_trial(replace(trials[0], loss=0.25))
     first.close()
     record = storage().open(IDENTITY)
-    assert record.reported == (trials[2], trials[1])
+    assert record.early_outcomes == (trials[2], trials[1])
     assert [trial.loss for trial in record.trials] == [0.25]
     assert [s.id for s in record.open_suggestions] == [1, 2]
 
@@ -133,12 +133,12 @@ def test_a_report_without_a_suggestion_or_after_the_end_or_a_second_one_is_refus
     for number in range(2):
         first.add_suggestion(suggestion(number), {}, 1.0)
     first.add_trial(Trial(suggestion(0), "complete", 0.5, 1.0))
-    first.add_reported(Trial(suggestion(1), "complete", 0.5, 1.0))
+    first.add_early_outcome(Trial(suggestion(1), "complete", 0.5, 1.0))
     for number, message in {0: "already ended", 1: "once|already reported", 7: "once|unknown"}.items():
         with pytest.raises(ValueError, match=message):
-            first.add_reported(Trial(suggestion(number), "complete", 0.25, 1.0))
+            first.add_early_outcome(Trial(suggestion(number), "complete", 0.25, 1.0))
     first.close()
-    assert [trial.loss for trial in storage().open(IDENTITY).reported] == [0.5]
+    assert [trial.loss for trial in storage().open(IDENTITY).early_outcomes] == [0.5]
 
 
 @pytest.mark.parametrize("number", [0, 7])
@@ -166,11 +166,11 @@ def test_the_times_of_a_trial_come_back(storage: Open) -> None:
     ]
     for trial in trials:
         first.add_suggestion(trial.suggestion, {}, 1.0)
-        first.add_reported(trial)
+        first.add_early_outcome(trial)
     first.add_trial(trials[0])
     first.close()
     record = storage().open(IDENTITY)
-    for trial, kept in zip(trials, [*record.trials, *record.reported], strict=True):
+    for trial, kept in zip(trials, [*record.trials, *record.early_outcomes], strict=True):
         assert (kept.elapsed, kept.started, kept.ended) == (trial.elapsed, trial.started, trial.ended)
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_open_cannot_be_written(tmp_path: Path) -> None:
     closed.open(IDENTITY)
     closed.close()
     with pytest.raises(RuntimeError, match="not open"):
-        closed.add_reported(Trial(suggestion(1), "complete", 0.5, 1.0))
+        closed.add_early_outcome(Trial(suggestion(1), "complete", 0.5, 1.0))
 
 
 def test_another_study_is_refused_with_what_differs_and_the_record_stays(storage: Open) -> None:

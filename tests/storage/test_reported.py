@@ -197,7 +197,7 @@ def test_an_outcome_that_cannot_be_written_when_reported_is_written_when_told(tm
     class Full(SqliteStorage):
         """Cannot write reported outcomes."""
 
-        def add_reported(self, trial: Trial) -> None:
+        def add_early_outcome(self, trial: Trial) -> None:
             raise RuntimeError("no room")
 
     result = run(strategy="random", storage=Full(tmp_path / "study.db"))

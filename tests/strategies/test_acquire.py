@@ -148,18 +148,18 @@ def test_the_most_informative_candidates_are_refined(d: int) -> None:
     rng = np.random.default_rng(1)
     choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
     start, *refined = evaluated
-    assert len(start) == at.effort.n_monte_carlo
+    assert len(start) == at.effort.n_estimated
     assert sum(map(len, refined)) == at.effort.n_refined > 0
     assert bell(choice.point[None])[0] > 1.1 * bell(start).max()
 
 
 def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() -> None:
     at = position(2, 40)
-    assert len(at.measured) == 8  # a fifth of the trials
+    assert len(at.measured_or_pending) == 8  # a fifth of the trials
     there = at.surrogate.loss.points[at.surrogate.loss.points[:, 2] == 1.0]
     np.testing.assert_allclose(at.best_to_improve_on(), at.surrogate.loss.mean_of(there).min(axis=1))
-    assert (np.diff(predicted(at, at.measured)) >= 0.0).all()
-    none = replace(at, measured=np.empty((0, 2)))
+    assert (np.diff(predicted(at, at.measured_or_pending)) >= 0.0).all()
+    none = replace(at, measured_or_pending=np.empty((0, 2)))
     everything = at.surrogate.loss.mean_of(at.domain.at_target(at.ranked[: decide.N_BEST]))
     np.testing.assert_allclose(none.best_to_improve_on(), everything.min(axis=1))
 
@@ -176,7 +176,7 @@ def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_me
     level = Effort.at(0.3, 38)
     models, _, _ = surrogate.fit(strategy.models.fitter.prior, data, None, 20, level.K, rng)
     at = context(strategy, models, points[:, :1], points[34:, :1], None, level)
-    found, elsewhere = improving(at), improving(replace(at, measured=at.ranked[:1]))
+    found, elsewhere = improving(at), improving(replace(at, measured_or_pending=at.ranked[:1]))
     assert found is not None
     assert min(abs(found.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
     # It is no improvement on itself: once it is measured, an unknown configuration is taken.

@@ -7,13 +7,13 @@ import pytest
 
 from fabolas import History, Suggestion, Trial
 from fabolas.strategies import effort
-from fabolas.strategies.effort import BATCH_SIZE, Effort, Pace, WorkerCount, affordable_level, overspent
+from fabolas.strategies.effort import BATCH_SIZE, Effort, Pace, WorkerCount, level_within_share, overspent
 from fabolas.trials import ADDED
 
 
 def level(cost: float, thought: float = 0.0, n: int = 50) -> float | None:
     overhead = np.full(n, thought)
-    return affordable_level(overhead, np.zeros(n), np.full(n, cost), cost, n)
+    return level_within_share(overhead, np.zeros(n), np.full(n, cost), cost, n)
 
 
 def test_the_level_rises_with_the_cost_from_least_to_full() -> None:
@@ -34,7 +34,7 @@ def test_too_much_overhead_is_made_up_for() -> None:
 def test_a_slow_machine_thinks_less_hard() -> None:
     # The same record, but what was decided with the least effort took four times as long.
     quick, slow = (
-        affordable_level(
+        level_within_share(
             np.full(50, factor * float(effort.reference_seconds(0.0, 50))),
             np.zeros(50),
             np.full(50, 2.0),
@@ -54,7 +54,7 @@ def test_the_share_holds_over_a_simulated_run() -> None:
         overhead: list[float] = []
         levels: list[float] = []
         for n in range(80):
-            chosen = affordable_level(np.array(overhead), np.array(levels), np.full(n, cost), cost, n)
+            chosen = level_within_share(np.array(overhead), np.array(levels), np.full(n, cost), cost, n)
             # A machine twice as slow as the one the figures come from, with noise.
             took = (
                 2.0 * float(effort.reference_seconds(chosen, n)) * np.exp(0.2 * rng.normal())
@@ -78,7 +78,7 @@ def test_more_effort_is_never_less_of_anything(n: int) -> None:
         "n_outcomes",
         "pool_size",
         "n_screened",
-        "n_monte_carlo",
+        "n_estimated",
         "n_refined",
     ):
         assert np.all(np.diff([getattr(e, name) for e in efforts]) >= 0), name

@@ -236,7 +236,7 @@ def test_what_failed_at_the_target_is_not_the_incumbent_while_there_is_another()
 
 VARIANTS: dict[str, dict[str, object]] = {
     "ep": {"acquisition": AcquisitionConfig(criterion=EntropyReduction(ep_information))},
-    "improvement": {"acquisition": AcquisitionConfig(representers=improvement_representers)},
+    "improvement": {"acquisition": AcquisitionConfig(choose_representers=improvement_representers)},
     "eq. 7": {"acquisition": AcquisitionConfig(criterion=EntropyReduction(relative_to_uniform=True))},
     "knowledge gradient": {"acquisition": AcquisitionConfig(KnowledgeGradient())},
     "direct": {"acquisition": AcquisitionConfig(maximizer=direct)},

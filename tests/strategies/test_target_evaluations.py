@@ -81,7 +81,7 @@ def test_a_target_evaluation_improves_on_pending_ones_too(monkeypatch: pytest.Mo
     rivals: list[set[str]] = []
 
     def spy(context: AcquisitionContext, *rest: Any) -> Any:
-        at = context.domain.at_target(context.measured)
+        at = context.domain.at_target(context.measured_or_pending)
         rivals.append({space.decode(point)[0]["kind"] for point in at})
         return target_or_information(context, *rest)
 

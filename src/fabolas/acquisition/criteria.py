@@ -95,6 +95,9 @@ class Criterion(Protocol):
         ...
 
 
+NEGLIGIBLE_NATS = 1e-3  # with less information than this, an evaluation is not worth its cost
+
+
 @dataclass(frozen=True)
 class EntropyReduction:
     """Information about the location of the optimum at the target (Klein et al. 2017, eq. 7), in nats.
@@ -111,7 +114,8 @@ class EntropyReduction:
 
     @property
     def negligible(self) -> float:
-        return -np.inf if self.relative_to_uniform else 1e-3
+        # eq. 7 as printed is never negligible: the published algorithm has no other acquisition.
+        return -np.inf if self.relative_to_uniform else NEGLIGIBLE_NATS
 
     def prepare(
         self,

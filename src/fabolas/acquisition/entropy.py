@@ -27,7 +27,6 @@ from fabolas._types import Array, IntArray
 from fabolas.acquisition.ep_update import expected_entropy
 from fabolas.acquisition.expectation_propagation import ep_pmin
 from fabolas.acquisition.representers import Representers
-from fabolas.gp.regression import cholesky
 from fabolas.optimize import sobol
 
 Information = Callable[[Array], Array]  # points (M, D) -> (K, M), in nats
@@ -66,12 +65,6 @@ def lowest(values: Array | npt.NDArray[np.float32]) -> IntArray:
     """The index of the lowest value along the last axis."""
     labels: IntArray = np.argmin(values, axis=-1)
     return labels
-
-
-def pmin(mean: Array, covariance: Array, Z: Array) -> Array:
-    """p_min over the representers for each hyperparameter sample: (K, R)."""
-    F = joint_samples(mean, cholesky(covariance), Z)
-    return frequencies(lowest(F), mean.shape[1])
 
 
 def entropy(p: Array) -> Array:

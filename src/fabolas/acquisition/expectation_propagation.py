@@ -42,7 +42,6 @@ class EpPmin:
     d2_mean: Array  # (R, R, R): [r, i, j] = d^2 log_z[r] / d mean[i] d mean[j]
     d_covariance: Array  # (R, R, R): [r, i, j] = d log_z[r] / d covariance[i, j], ij and ji apart
     converged: BoolArray  # (R,) moments matched, or given up with log p_min < -500
-    sweeps: int
 
     def __post_init__(self) -> None:
         R = len(self.log_z)
@@ -107,7 +106,6 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
             _to_values(0.5 * (state.a[:, :, None] * state.a[:, None, :] - state.W()), 1), 2
         ),
         converged=converged | hopeless,
-        sweeps=sweep,
     )
 
 

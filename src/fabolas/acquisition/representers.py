@@ -91,8 +91,8 @@ def neighbourhood(
 ) -> Array:
     """n points (n, d) around the centres: Gaussian steps, reflected at the walls of the cube.
 
-    Half of the points move in one coordinate only: in many dimensions a step in all of them is a long way. A step in
-    a categorical coordinate draws a category anew, always if it is the only one that moves, else one time in five.
+    Half of the points move in one coordinate only: in many dimensions a step in all of them is a long way. In a
+    categorical coordinate a step draws a new category: always if only this coordinate moves, else with probability 1/5.
     """
     d = centres.shape[1]
     steps = rng.normal(size=(n, d)) * rng.choice(scales, size=(n, 1))

@@ -117,7 +117,7 @@ def _run_rules(run: argparse.ArgumentParser) -> None:
 
 
 def _status(commands: Any) -> None:
-    description = "Show how far a study is, also while it runs. The file is only read."
+    description = "Show how far a study is, even while it runs. The file is only read."
     status = _parser(commands.add_parser, "status", help="show how far a study is", description=description)
     status.add_argument("study", metavar="FILE", help="file of the study")
     status.add_argument(
@@ -147,7 +147,7 @@ def _report(commands: Any) -> None:
 
 def _dashboard(commands: Any) -> None:
     description = (
-        "Show a study in the browser, also while it runs. The file is only read. With a directory, all studies in it "
+        "Show a study in the browser, even while it runs. The file is only read. With a directory, all studies in it "
         "are shown and compared."
     )
     dashboard = _parser(
@@ -175,7 +175,7 @@ def _export(commands: Any) -> None:
 
 
 def _backup(commands: Any) -> None:
-    description = "Copy a study to a new file, also while it runs. The copy is one complete file."
+    description = "Copy a study to a new file, even while it runs. The copy is one complete file."
     backup = _parser(commands.add_parser, "backup", help="copy a study", description=description)
     backup.add_argument("study", metavar="FILE", help="file of the study")
     backup.add_argument("copy", metavar="COPY", help="file to write; it must not exist")

@@ -7,6 +7,7 @@ from typing import Any
 
 from fabolas.cli.errors import NO_ANSWER, as_user_error, message
 from fabolas.cli.output import answer, show, show_json
+from fabolas.display import counted
 from fabolas.study import LoadedStudy, load
 from fabolas.trials import Incumbent, Trial
 
@@ -52,7 +53,9 @@ def incumbent_of(study: LoadedStudy) -> Incumbent | None:
 def _why_no_answer(study: LoadedStudy) -> str:
     if study.history.complete.any():
         return f"{study.file.path.name} has no answer yet: its strategy recommends none of the evaluated configurations"
-    return f"{study.file.path.name} has no answer yet: of {len(study.trials)} trials none completed"
+    return (
+        f"{study.file.path.name} has no answer yet: of {counted(len(study.trials), 'trial')} none completed"
+    )
 
 
 def incumbent_as_json(trials: Sequence[Trial], incumbent: Incumbent) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fabolas.cli.best import load_study
 from fabolas.cli.errors import UserError
-from fabolas.display import error_summary, safe_csv_cell, safe_text
+from fabolas.display import counted, error_summary, safe_csv_cell, safe_text
 from fabolas.storage import SQLITE_MAGIC
 from fabolas.study import LoadedStudy
 from fabolas.study.table import columns_of, row_of
@@ -35,7 +35,7 @@ def export(options: argparse.Namespace) -> int:
         _as_json(rows) if target.suffix == ".json" else _as_csv(columns_of(study.space, study.trials), rows)
     )
     _write(target, table)
-    print(f"{len(rows)} {'trial' if len(rows) == 1 else 'trials'} written to {safe_text(target)}")
+    print(f"{counted(len(rows), 'trial')} written to {safe_text(target)}")
     return 0
 
 

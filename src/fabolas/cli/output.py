@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fabolas.display import make_console, rich_text
 from fabolas.progress import text
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.study import StudyView
 from fabolas.trials import Incumbent, Trial
 
@@ -47,7 +48,7 @@ def answer(incumbent: Incumbent, study: StudyView) -> RenderableType:
     for name, value in incumbent.config.items():
         table.add_row(rich_text(name), rich_text(value, style="bold"))
     table.add_row()
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     loss = text.loss(incumbent, study.history.best_measurement(study.sign))
     table.add_row(
         f"{what} so far" if incumbent.preliminary else f"predicted {what}", Text(loss, style="bold green")

@@ -9,12 +9,13 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.plots import CannotDraw
-from fabolas.plots.drawing import Axis, Dash, Drawing, Line, Lines, Panel, Points, Symbol
+from fabolas.plots.drawing import Dash, Drawing, FigureAxis, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.history import known_answers
 from fabolas.plots.labels import config_lines, short_name
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.study import LoadedStudy
 from fabolas.trials import Incumbent
 
@@ -83,8 +84,14 @@ def compute(studies: Mapping[str, LoadedStudy]) -> ComparisonRecord:
     more = len(answered) - len(shown)
     return ComparisonRecord(
         lines=tuple(_line(name, study, known[name], styles[name]) for name, study in shown),
-        note=f"{more} more studies are not shown." if more else "",
+        note=_note(more),
     )
+
+
+def _note(more: int) -> str:
+    if not more:
+        return ""
+    return "1 more study is not shown." if more == 1 else f"{more:,} more studies are not shown."
 
 
 def _styles(studies: Mapping[str, LoadedStudy]) -> dict[str, Style]:
@@ -115,7 +122,7 @@ def _line(
     ]
     return AnswerLine(
         name=name,
-        what="loss" if study.direction == "minimize" else "value",
+        what=loss_or_value(study.direction),
         style=style,
         time=np.array([*(when for when, _ in answers), max(study.elapsed, answers[-1][0])]),
         loss=np.array([*(each.loss for _, each in answers), answers[-1][1].loss]),
@@ -139,7 +146,7 @@ def drawing(record: ComparisonRecord) -> Drawing:
     return Drawing(panels, legend=True, note=record.note)
 
 
-def _panel(x: Axis, lines: Sequence[AnswerLine]) -> Panel:
+def _panel(x: FigureAxis, lines: Sequence[AnswerLine]) -> Panel:
     settled = np.concatenate([line.loss[len(line.loss) // 5 :] for line in lines])
     y = value_axis(f"predicted {lines[0].what} at the target", settled, log=suits_log(settled, 3.0))
     layers: list[Line | Points] = []

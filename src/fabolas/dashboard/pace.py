@@ -21,7 +21,7 @@ def rest_per_work() -> float:
     return IDLE_MACHINE if load < (os.cpu_count() or 1) - 0.5 else BUSY_MACHINE
 
 
-class Pace:
+class UpdateRest:
     """Says when the work for the last update has been followed by enough rest. It can be used by threads.
 
     Args:

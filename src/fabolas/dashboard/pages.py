@@ -9,7 +9,7 @@ from fabolas.plots.ticks import number
 from fabolas.report.answer import plus_minus
 from fabolas.report.document import PLOTLY_STYLE_ID, SCRIPTS, head, unused_styles
 from fabolas.report.markup import Markup, join, tag
-from fabolas.report.sections import body, sections
+from fabolas.report.sections import body, failed_text, sections
 from fabolas.study import LoadedStudy
 from fabolas.trials import Incumbent
 
@@ -85,7 +85,7 @@ def _row(name: str, study: LoadedStudy | str) -> list[Markup]:
         tag("span", "running", class_="chip live") if running else tag("span", "not running", class_="chip")
     )
     failed = int(study.history.failed.sum())
-    trials = number(len(study.trials)) + (f" ({_failed(failed, len(study.trials))})" if failed else "")
+    trials = number(len(study.trials)) + (f" ({failed_text(failed, len(study.trials))})" if failed else "")
     texts = (
         _prediction(study, answer),
         "" if answer is None else ("yes" if answer.verified else "no"),
@@ -123,7 +123,3 @@ def _page(title: str, content: Markup, root: str) -> str:
         ),
         lang="en",
     )
-
-
-def _failed(failed: int, trials: int) -> str:
-    return "all failed" if 1 < failed == trials else f"{number(failed)} failed"

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fabolas.dashboard.comparison import compare
-from fabolas.dashboard.pace import Pace
+from fabolas.dashboard.pace import UpdateRest
 from fabolas.plots import CannotDraw
-from fabolas.report.content import Overview, Panel, overview, panel, trials_table
+from fabolas.report.content import DrawnFigure, Overview, overview, panel, trials_table
 from fabolas.storage import SQLITE_MAGIC
 from fabolas.storage.lock import lock_owner
 from fabolas.study import LoadedStudy, load
@@ -23,7 +23,7 @@ class Watched:
     While a run goes on, changes are taken up after a rest (see ``pace.py``). Until then the page shows what it has.
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: UpdateRest) -> None:
         self._lock = threading.RLock()
         self._pace = pace
         self._parts: dict[str, str] = {}
@@ -67,8 +67,8 @@ class Watched:
 class WatchedStudy(Watched):
     """A file of a study, which may not exist yet."""
 
-    def __init__(self, path: Path, pace: Pace | None = None) -> None:
-        super().__init__(pace or Pace())
+    def __init__(self, path: Path, pace: UpdateRest | None = None) -> None:
+        super().__init__(pace or UpdateRest())
         self.path = path
         self._study: tuple[str, LoadedStudy] | None = None
         self._overview: tuple[str, Overview] | None = None
@@ -123,8 +123,8 @@ class WatchedStudy(Watched):
 class WatchedDirectory(Watched):
     """A directory with files of studies. Files that are not studies are left out."""
 
-    def __init__(self, path: Path, pace: Pace | None = None) -> None:
-        super().__init__(pace or Pace())
+    def __init__(self, path: Path, pace: UpdateRest | None = None) -> None:
+        super().__init__(pace or UpdateRest())
         self.path = path
         self._known: dict[str, WatchedStudy] = {}
 
@@ -162,9 +162,9 @@ class WatchedDirectory(Watched):
     def _compare(self) -> str:
         studies = {name: each for name, each in self.loaded().items() if isinstance(each, LoadedStudy)}
         try:
-            return Panel("comparison", compare(studies).to_json()).as_json()
+            return DrawnFigure("comparison", compare(studies).to_json()).as_json()
         except CannotDraw as reason:
-            return Panel("comparison", None, str(reason)).as_json()
+            return DrawnFigure("comparison", None, str(reason)).as_json()
 
 
 def _stamp(path: Path) -> str:

@@ -17,7 +17,7 @@ from fabolas.demo.summary import (
     early_answer,
     random_search,
 )
-from fabolas.demo.svm import MIN_SIZE, SPACE, FullTraining
+from fabolas.demo.svm import MIN_SIZE, SPACE, TrueErrors
 
 _ACCENT = "bold green"
 _BAR_WIDTH = 20
@@ -42,7 +42,7 @@ def opening(digits: Digits, budget: str) -> RenderableType:
     return Panel(body, title="fabolas", border_style="cyan", padding=(1, 2), width=_WIDTH)
 
 
-def answer(result: Result, full_training: FullTraining, digits: Digits) -> RenderableType:
+def answer(result: Result, full_training: TrueErrors, digits: Digits) -> RenderableType:
     """Return the screen with the best configuration, its predicted error, and its true errors."""
     table = _two_columns()
     table.add_row("best configuration", Text(_config(result), style=_ACCENT))
@@ -62,7 +62,7 @@ def answer(result: Result, full_training: FullTraining, digits: Digits) -> Rende
     return Panel(table, title="The answer", border_style="green", padding=(1, 2), width=_WIDTH)
 
 
-def cost(result: Result, full_training: FullTraining) -> RenderableType:
+def cost(result: Result, full_training: TrueErrors) -> RenderableType:
     """Return the screen with the cost of the search, in units of one full training."""
     seconds = full_training.seconds
     table = _two_columns()
@@ -99,7 +99,7 @@ def sizes(result: Result, digits: Digits) -> RenderableType:
     return Panel(table, title=title, border_style="cyan", padding=(1, 2), width=_WIDTH)
 
 
-def conclusion(result: Result, full_training: FullTraining) -> RenderableType:
+def conclusion(result: Result, full_training: TrueErrors) -> RenderableType:
     """Return the message of the demo in one sentence."""
     early, search = early_answer(result).seconds, random_search(result).seconds
     found = f"fabolas had a good answer after {early / full_training.seconds:.2g} full trainings."
@@ -108,7 +108,7 @@ def conclusion(result: Result, full_training: FullTraining) -> RenderableType:
     return Text(f"\n{found}\n", style=_ACCENT)
 
 
-def closing(console: Console, result: Result, full_training: FullTraining, digits: Digits) -> None:
+def closing(console: Console, result: Result, full_training: TrueErrors, digits: Digits) -> None:
     """Print the screens after the search."""
     screens = (answer(result, full_training, digits), cost(result, full_training), sizes(result, digits))
     console.print(Group(*screens, conclusion(result, full_training)))

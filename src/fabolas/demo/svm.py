@@ -29,7 +29,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class FullTraining:
+class TrueErrors:
     """The errors of one training on all rows, and the seconds that training and validation took."""
 
     valid_error: float
@@ -37,10 +37,10 @@ class FullTraining:
     seconds: float
 
 
-def train_on_all_rows(digits: Digits, config: Mapping[str, Any]) -> FullTraining:
+def train_on_all_rows(digits: Digits, config: Mapping[str, Any]) -> TrueErrors:
     """Train `config` on all rows, and compute the validation error and, only here, the test error."""
     start = time.perf_counter()
     model = SVC(**config, cache_size=500).fit(digits.x_train, digits.y_train)
     valid_error = float(np.mean(model.predict(digits.x_valid) != digits.y_valid))
     seconds = time.perf_counter() - start
-    return FullTraining(valid_error, float(np.mean(model.predict(digits.x_test) != digits.y_test)), seconds)
+    return TrueErrors(valid_error, float(np.mean(model.predict(digits.x_test) != digits.y_test)), seconds)

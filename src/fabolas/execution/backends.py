@@ -1,7 +1,7 @@
 """The two backends: ``Inline`` runs trials in this process, ``Pool`` in several workers at the same time.
 
 Each worker of a pool has a thread, which takes the next job when the last one has ended. The threads only wait, for a
-process or a future. So a worker starts its next job at once, also while the main thread computes a suggestion.
+process or a future. So a worker starts its next job at once, even while the main thread computes a suggestion.
 """
 
 import contextlib
@@ -14,7 +14,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fabolas.execution.base import MIN_COST_SECONDS, Ended, Event, Job, News, Reported, Started, Worker
+from fabolas.execution.base import (
+    MIN_COST_SECONDS,
+    Ended,
+    Event,
+    EventOrReport,
+    Job,
+    Reported,
+    Started,
+    Worker,
+)
 
 _CLOSE_SECONDS = 10.0  # how long ``close`` waits for the workers; an executor can block for ever
 
@@ -34,7 +43,7 @@ class Inline:
 
     def __init__(self, run: Callable[..., Ended], *, reports: bool = False) -> None:
         self._run, self._reports = run, reports
-        self._listener: Callable[[News], None] = lambda event: None
+        self._listener: Callable[[EventOrReport], None] = lambda event: None
         self._jobs: deque[Job] = deque()
         self._started: int | None = None
 
@@ -53,7 +62,7 @@ class Inline:
         job = self._jobs.popleft()
         return self._run(job, publish=self._listener) if self._reports else self._run(job)
 
-    def listen(self, listener: Callable[[News], None]) -> None:
+    def listen(self, listener: Callable[[EventOrReport], None]) -> None:
         """Call it with reports; all other events happen inside ``next``."""
         self._listener = listener
 
@@ -95,7 +104,7 @@ class Pool:
         self._ready: queue.SimpleQueue[None] = (
             queue.SimpleQueue()
         )  # one entry for each worker that has started
-        self._listener: Callable[[News], None] = lambda event: None
+        self._listener: Callable[[EventOrReport], None] = lambda event: None
         self._threads = [
             threading.Thread(target=self._serve, args=(worker, i), name=f"fabolas-worker-{i}", daemon=True)
             for i, worker in enumerate(workers)
@@ -125,7 +134,7 @@ class Pool:
             return None
         return event
 
-    def listen(self, listener: Callable[[News], None]) -> None:
+    def listen(self, listener: Callable[[EventOrReport], None]) -> None:
         self._listener = listener
 
     def cancel(self, job_id: int) -> bool:

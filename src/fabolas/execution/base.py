@@ -16,6 +16,11 @@ Objective = Callable[..., float | Outcome]
 """Called as ``objective(config, size=...)``; returns a loss or an Outcome."""
 
 
+def seconds_since(start: float | None) -> float:
+    """The cost of a job whose objective was called at this time of ``perf_counter``; 0 if it was not called."""
+    return 0.0 if start is None else max(time.perf_counter() - start, MIN_COST_SECONDS)
+
+
 @dataclass(frozen=True)
 class Job:
     """One trial to run.
@@ -38,7 +43,7 @@ class Job:
     deadline: float | None = None
     directory: str = ""
     worker: int = 0
-    curve: "Curve | None" = None
+    curve: "CurveJob | None" = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurveJob:
     """What a job needs to report on the way.
 
     Attributes:
@@ -107,7 +112,7 @@ class Ended:
         info: The info of the objective's Outcome.
         error: Why there is no loss.
         fatal: Whether the backend cannot run any further job.
-        reports: All that the training reported on the way, also what was published before.
+        reports: All that the training reported on the way, including what was published before.
         stopped: Whether the training stopped early, at its last report.
         restarted: Whether it had to start from scratch although it should have continued.
         notice: What the user should know about it; empty if nothing.
@@ -127,7 +132,7 @@ class Ended:
 
 
 Event = Started | Ended
-News = Started | Reported | Ended  # what a listener hears
+EventOrReport = Started | Reported | Ended  # what a listener hears
 
 
 class Backend(Protocol):
@@ -156,11 +161,11 @@ class Backend(Protocol):
         """Wait for the next event.
 
         Returns None if there was no event for ``timeout`` seconds, or if ``wake`` was called. With a timeout of 0,
-        None means that all events so far were returned, also after ``wake``.
+        None means that all events so far were returned, even after ``wake``.
         """
         ...
 
-    def listen(self, listener: Callable[[News], None]) -> None:
+    def listen(self, listener: Callable[[EventOrReport], None]) -> None:
         """Call ``listener`` with every event when it happens, in a worker's thread, before ``next`` returns it.
 
         ``next`` does not return reports. A backend that is not asynchronous calls it with reports only.

@@ -101,7 +101,7 @@ class CheckpointLimits:
     keep: bool = False
 
 
-DEFAULT_LIMITS = CheckpointLimits()
+DEFAULT_CHECKPOINT_LIMITS = CheckpointLimits()
 
 
 class CheckpointDirectory:

@@ -164,7 +164,9 @@ class TrialContext:
 
 def remove_empty_directories(directory: str, trials: Iterable[int]) -> None:
     """Remove the directories of these trials in which nothing was written."""
-    for trial in trials if directory else ():
+    if not directory:
+        return
+    for trial in trials:
         path = Path(directory) / str(trial)
         with contextlib.suppress(OSError):  # not empty, not there, or not ours to remove
             path.rmdir()

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fabolas.execution.base import MIN_COST_SECONDS, Ended, Job, Objective, Reported
+from fabolas.execution.base import Ended, Job, Objective, Reported, seconds_since
 from fabolas.execution.evaluate import evaluate
 from fabolas.execution.processes import pickle_objective
 from fabolas.plain_values import safe_repr
@@ -181,18 +181,18 @@ class FutureWorker:
         except _RefusedError as refused:
             return Ended(job.id, "abandoned", error=str(refused), fatal=True)
         except _TimedOutError as error:
-            return Ended(job.id, "failed", cost=_seconds_since(start), error=str(error))
+            return Ended(job.id, "failed", cost=seconds_since(start), error=str(error))
         except futures.BrokenExecutor as error:
             # A broken pool loses all its jobs, and does not say which of them broke it.
             reason = f"the executor broke down: {_describe(error)}"
-            return Ended(job.id, "abandoned", cost=_seconds_since(start), error=reason, fatal=True)
+            return Ended(job.id, "abandoned", cost=seconds_since(start), error=reason, fatal=True)
         except (futures.CancelledError, KeyboardInterrupt) as error:
             reason = f"the run stopped waiting for this trial: {_describe(error)}"
-            return Ended(job.id, "abandoned", cost=_seconds_since(start), error=reason)
+            return Ended(job.id, "abandoned", cost=seconds_since(start), error=reason)
         except BaseException as error:  # noqa: BLE001 - executors have their own errors, such as Dask's KilledWorker
             reason = f"the executor could not run it, its worker may have died: {_describe(error)}"
-            return Ended(job.id, "failed", cost=_seconds_since(start), error=reason)
-        return ended if ended.cost > 0.0 else replace(ended, cost=_seconds_since(start))
+            return Ended(job.id, "failed", cost=seconds_since(start), error=reason)
+        return ended if ended.cost > 0.0 else replace(ended, cost=seconds_since(start))
 
     def _evaluate(self, job: Job, start: float) -> Ended:
         """Submit the job, and again with the objective and the data if the worker does not have them."""
@@ -255,8 +255,9 @@ class FutureWorker:
             longest = _HEALTH_SECONDS if job.curve is None else _REPORT_SECONDS
             wait = longest if left is None else min(max(left, 0.0), longest)
             futures.wait([future, self._interrupt], timeout=wait, return_when=futures.FIRST_COMPLETED)
-            for reported in self._reports.read() if job.curve is not None else ():
-                self._report(reported)
+            if job.curve is not None:
+                for reported in self._reports.read():
+                    self._report(reported)
             if future.done():
                 return _checked_ended(future.result(), job)
             if self._interrupt.done():
@@ -341,10 +342,6 @@ def capacity_of(executor: futures.Executor) -> int:
             "give the number: workers=8"
         )
     return int(workers)
-
-
-def _seconds_since(start: float) -> float:
-    return max(time.perf_counter() - start, MIN_COST_SECONDS)
 
 
 def _describe(error: BaseException) -> str:

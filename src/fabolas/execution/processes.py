@@ -10,7 +10,7 @@ from typing import Any
 import cloudpickle
 
 from fabolas.execution.backends import Pool
-from fabolas.execution.base import MIN_COST_SECONDS, Ended, Job, Objective, Reported, Started
+from fabolas.execution.base import Ended, Job, Objective, Reported, Started, seconds_since
 from fabolas.execution.limits import resident_memory
 from fabolas.execution.worker_process import WorkerProcess
 
@@ -117,7 +117,7 @@ class ProcessWorker:
             if self._stopped.is_set() or self._abandoned == job.id:
                 self._kill()
                 return Ended(
-                    job.id, "abandoned", cost=_seconds_since(start), error="stopped while it was running"
+                    job.id, "abandoned", cost=seconds_since(start), error="stopped while it was running"
                 )
             try:
                 message = process.receive()
@@ -125,7 +125,7 @@ class ProcessWorker:
                 if start is None:
                     raise
                 reason = f"the worker process {self._kill()}"
-                return Ended(job.id, "failed", cost=_seconds_since(start), error=reason)
+                return Ended(job.id, "failed", cost=seconds_since(start), error=reason)
             if isinstance(message, Started):
                 start = time.perf_counter()
                 self._initial_memory = self._initial_memory or self._used_memory()
@@ -141,7 +141,7 @@ class ProcessWorker:
                 )
                 if reason:
                     self._kill()
-                    return Ended(job.id, "failed", cost=_seconds_since(start), error=reason)
+                    return Ended(job.id, "failed", cost=seconds_since(start), error=reason)
 
     def _exceeded_limit(self, job: Job, start: float) -> str:
         """Which limit the job exceeds, as a sentence; empty if none."""
@@ -191,10 +191,6 @@ class ProcessWorker:
         process, self._process = self._process, None
         assert process is not None
         return process.kill()
-
-
-def _seconds_since(start: float | None) -> float:
-    return 0.0 if start is None else max(time.perf_counter() - start, MIN_COST_SECONDS)
 
 
 def _cores() -> int:

@@ -19,7 +19,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from fabolas.execution.base import News, Ready
+from fabolas.execution.base import EventOrReport, Ready
 
 POLL_SECONDS = 0.05  # how long ``receive`` waits for a message
 _MAX_MESSAGE_BYTES = 1 << 31  # of a message from a worker
@@ -43,7 +43,7 @@ _KILL_MARKED_IN_SHELL = (
 
 # The shell script that starts a worker. It starts a guard, a second shell in the worker's process group, and then
 # executes Python in its own place.
-# The guard reads from the lifeline, a pipe whose other end this process holds. When this process ends, also by
+# The guard reads from the lifeline, a pipe whose other end this process holds. When this process ends, even by
 # SIGKILL, the read returns, and the guard kills all processes of the worker. The worker cannot do that itself: while
 # an objective runs C code, no other thread of the worker may run.
 # The guard is not a child of the worker ("( ... & )" makes it an orphan), so an objective that waits for all its
@@ -81,7 +81,7 @@ class WorkerProcess:
     def __init__(self, payload: bytes, environment: Mapping[str, str]) -> None:
         self._ready = threading.Event()
         self._token = secrets.token_hex(16)
-        self._received: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[EventOrReport | None] = queue.SimpleQueue()
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._pipe_broken = False
         self._pipe_problem = ""  # why no further message was read
@@ -110,7 +110,7 @@ class WorkerProcess:
         """Send a message in the background: if the process does not read it, this call does not block."""
         self._to_send.put(message)
 
-    def receive(self) -> News | None:
+    def receive(self) -> EventOrReport | None:
         """The next message; None if there is none for now.
 
         Raises:

@@ -92,7 +92,8 @@ class GaussianProcess:
         kernel: Of the function; its last term is the noise that a training shares, if there is such noise.
         noise: Independent noise of each observation.
         mean: The prior mean.
-        trainings: The last term of the kernel once more; None if observations share no noise.
+        trainings: The noise that the points of one training share; it is also the last term of `kernel`. None if there
+            is none.
     """
 
     kernel: Kernel

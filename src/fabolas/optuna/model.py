@@ -188,7 +188,7 @@ class StudyModel:
         return self.strategy.incumbent(history)
 
     def _learn(self, trials: list[FrozenTrial], costs_known: bool) -> bool:
-        """Whether the space has changed, or costs have become known. The history is then built again."""
+        """Learn the space and the costs from the trials. True if either changed; the history is then built again."""
         parameters = learned_parameters(trials)
         ended = [t for t in trials if t.number in self._ended and t.state != TrialState.FAIL]
         conditions = learned_conditions(parameters, ended) if _any_absent(parameters, ended) else {}

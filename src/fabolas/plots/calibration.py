@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
+from fabolas.display import counted
 from fabolas.plots.drawing import Band, Drawing, Label, Layer, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -21,28 +22,29 @@ from fabolas.plots.ticks import (
     time_axis,
     value_axis,
 )
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import DESIGN
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OneStepPredictions:
     """Predicted and measured values of one quantity.
 
     Attributes:
         measured: (n,) Measurements.
         predicted: Medians and intervals (n,) of a measurement, given only the trials before it.
         error: (n,) Measured minus predicted, in standard deviations; on a log scale where the model uses one.
-        by_model: (n,) Whether the trial came after the initial design, so that a model suggested it.
-        coverage: (levels,) Share of measurements of `by_model` within the intervals of these probabilities.
+        after_design: (n,) Whether the trial is not of the initial design.
+        coverage: (levels,) Share of measurements of `after_design` within the intervals of these probabilities.
         texts: (n,) What hovering shows.
     """
 
     measured: Array
     predicted: Interval
     error: Array
-    by_model: BoolArray
+    after_design: BoolArray
     coverage: Array
     texts: tuple[Lines, ...]
 
@@ -58,8 +60,8 @@ class CalibrationRecord:
         note: What is left out.
     """
 
-    loss: Comparison
-    cost: Comparison | None
+    loss: OneStepPredictions
+    cost: OneStepPredictions | None
     what: str
     note: str
 
@@ -71,7 +73,7 @@ def compute(study: ReadableStudy) -> CalibrationRecord:
     trials, so the intervals look a little better than they were at the time.
     """
     model = model_of(study)
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     surrogate, history = model.fitted.surrogate, study.history
     index = model.fitted.loss_trials
     mean, variance = surrogate.losses_one_step_ahead()
@@ -88,7 +90,7 @@ def compute(study: ReadableStudy) -> CalibrationRecord:
     return CalibrationRecord(loss, cost, what, note)
 
 
-def _costs(model: Model, what: str) -> Comparison:
+def _costs(model: Model, what: str) -> OneStepPredictions:
     surrogate, history = model.fitted.surrogate, model.history
     index = model.fitted.cost_trials
     mean, variance = surrogate.log_costs_one_step_ahead()
@@ -103,12 +105,12 @@ def _costs(model: Model, what: str) -> Comparison:
 
 def _compare(
     model: Model, index: IntArray, measured: Array, predicted: Interval, error: Array, what: str
-) -> Comparison:
+) -> OneStepPredictions:
     trials = [model.history.trials[i] for i in index]
-    by_model = np.array([trial.suggestion.origin != DESIGN for trial in trials], dtype=np.bool_)
-    counted = error[by_model] if by_model.any() else error
+    after_design = np.array([trial.suggestion.origin != DESIGN for trial in trials], dtype=np.bool_)
+    judged = error[after_design] if after_design.any() else error
     texts = tuple(short_lines(trial, what) for trial in trials)
-    return Comparison(measured, predicted, error, by_model, coverage(counted), texts)
+    return OneStepPredictions(measured, predicted, error, after_design, coverage(judged), texts)
 
 
 def coverage(error: Array) -> Array:
@@ -128,7 +130,7 @@ def drawing(record: CalibrationRecord) -> Drawing:
     return Drawing(tuple(panels), len(panels), 1, 270, note=record.note)
 
 
-def _scatter(of: Comparison, what: str, *, is_time: bool) -> Panel:
+def _scatter(of: OneStepPredictions, what: str, *, is_time: bool) -> Panel:
     predicted = of.predicted
     values = np.concatenate([of.measured, predicted.centre])
     log = suits_log(values, 3.0)
@@ -151,15 +153,15 @@ def _scatter(of: Comparison, what: str, *, is_time: bool) -> Panel:
         Line(np.array([low, high]), np.array([low, high]), "faint", 1.2, "dash"),
         Line(bars_x, bars_y, "answer", 1.0, alpha=0.25),
     ]
-    for by_model in (False, True):
-        chosen = [j for j, i in enumerate(shown) if of.by_model[i] == by_model]
+    for after_design in (False, True):
+        chosen = [j for j, i in enumerate(shown) if of.after_design[i] == after_design]
         index = shown[chosen]
         layers.append(
             Points(
                 predicted.centre[index],
                 of.measured[index],
                 "answer",
-                "circle" if by_model else "ring",
+                "circle" if after_design else "ring",
                 6,
                 hover=tuple(texts[j] for j in chosen),
             )
@@ -168,7 +170,7 @@ def _scatter(of: Comparison, what: str, *, is_time: bool) -> Panel:
     return Panel(x, y, tuple(layers), what.capitalize(), f"{percent(inside)} inside the 95 % interval")
 
 
-def _predicted(of: Comparison, i: int, is_time: bool) -> str:
+def _predicted(of: OneStepPredictions, i: int, is_time: bool) -> str:
     values = (of.predicted.centre[i], of.predicted.low[i], of.predicted.high[i])
     median, low, high = (duration(float(v)) if is_time else number(float(f"{v:.4g}")) for v in values)
     return f"predicted {median} ({low} to {high})"
@@ -176,12 +178,14 @@ def _predicted(of: Comparison, i: int, is_time: bool) -> str:
 
 def _coverage(record: CalibrationRecord) -> Panel:
     levels = np.array(LEVELS)
-    n_by_model = int(record.loss.by_model.sum())
-    n = n_by_model or len(record.loss.by_model)
+    n_after_design = int(record.loss.after_design.sum())
+    n = n_after_design or len(record.loss.after_design)
     chance = 2.0 * np.sqrt(levels * (1.0 - levels) / n)
     band = Band(levels, np.clip(levels - chance, 0, 1), np.clip(levels + chance, 0, 1), "faint", 0.25)
     layers: list[Layer] = [band, Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "faint", 1.2, "dash")]
-    series: list[tuple[Comparison, str, str, Symbol]] = [(record.loss, record.what, "answer", "circle")]
+    series: list[tuple[OneStepPredictions, str, str, Symbol]] = [
+        (record.loss, record.what, "answer", "circle")
+    ]
     if record.cost is not None:
         series.append((record.cost, "time", "second", "diamond"))
     for i, (of, name, colour, symbol) in enumerate(series):
@@ -194,7 +198,5 @@ def _coverage(record: CalibrationRecord) -> Panel:
         layers.append(Points(levels, of.coverage, colour, symbol, 7, hover=hover))
     x = percent_axis("stated probability", 1.02)
     y = percent_axis("share inside", 1.06)
-    which = "after" if n_by_model else "of"
-    return Panel(
-        x, y, tuple(layers), "Coverage", f"{n:,} trial{'' if n == 1 else 's'} {which} the initial design"
-    )
+    which = "after" if n_after_design else "of"
+    return Panel(x, y, tuple(layers), "Coverage", f"{counted(n, 'trial')} {which} the initial design")

@@ -8,6 +8,7 @@ from functools import wraps
 
 from fabolas.plots.figure import ReadableStudy
 from fabolas.strategies import SurrogateStrategy
+from fabolas.strategies.maximized import loss_or_value
 
 _ON_ALL_THE_DATA = ("ei", "es")  # strategies whose models do not see the fidelities
 
@@ -39,7 +40,7 @@ class Kind:
             strategy = study.strategy
         except ValueError:  # a file of a strategy that is not one of fabolas
             strategy = None
-        what, n = "loss" if study.direction == "minimize" else "value", study.space.n_fidelities
+        what, n = loss_or_value(study.direction), study.space.n_fidelities
         curves = isinstance(strategy, SurrogateStrategy) and strategy.name not in _ON_ALL_THE_DATA
         model = isinstance(strategy, SurrogateStrategy)
         answer = model or bool(study.trajectory)

@@ -16,6 +16,7 @@ from fabolas.plots.model import Model, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.slices import answer_of, check_names, kernel_weights
 from fabolas.plots.ticks import linear_values, numbers, suits_log
+from fabolas.strategies.maximized import loss_or_value
 
 N_NAMES = 3  # hyperparameters whose pairs are shown
 _N_POSITIONS = 27
@@ -74,7 +75,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Co
         study: The study.
         names: Two or more hyperparameters that are not categorical; None for the three most important ones.
     """
-    model, what = model_of(study), "loss" if study.direction == "minimize" else "value"
+    model, what = model_of(study), loss_or_value(study.direction)
     x, inactive = answer_of(study, model)
     usable = [
         name

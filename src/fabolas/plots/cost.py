@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Drawing, Layer, Panel, Rule
+from fabolas.plots.drawing import Drawing, Layer, Panel, StraightLine
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.layout import label_width
 from fabolas.plots.model import model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
-    Curve,
+    PredictedCurve,
     SizeAxis,
     cloud_of,
     configurations_to_show,
@@ -29,6 +29,7 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import padded, suits_log, time_axis
+from fabolas.strategies.maximized import loss_or_value
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class CostRecord:
 
     axis: SizeAxis
     cloud: Cloud
-    curves: tuple[Curve, ...]
+    curves: tuple[PredictedCurve, ...]
     note: str
 
 
@@ -56,9 +57,9 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
         fidelity: The fidelity of the horizontal axis; None for the first one. The others are at their targets.
     """
     require_complete(study)
-    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    axis, what = size_axis_of(study, fidelity), loss_or_value(study.direction)
     xs: Array = np.empty((0, study.space.dim))
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[PredictedCurve, ...] = ()
     why_none = ""
     try:
         xs, curves = _curves(study, axis.name)
@@ -69,7 +70,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None) -> CostRecord:
     return CostRecord(axis, cloud, curves, " ".join(filter(None, [why_none, others, thinned])))
 
 
-def _curves(study: ReadableStudy, name: str) -> tuple[Array, tuple[Curve, ...]]:
+def _curves(study: ReadableStudy, name: str) -> tuple[Array, tuple[PredictedCurve, ...]]:
     model = model_of(study)
     if not model.costs_are_seconds:
         raise CannotDraw(
@@ -93,7 +94,7 @@ def drawing(record: CostRecord) -> Drawing:
     low, high = padded(values, log=log)
     y = time_axis("time of one trial", low if log else 0.0, high, log=log)
     layers: list[Layer] = [
-        Rule(x=record.axis.target),
+        StraightLine(x=record.axis.target),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=log),
     ]
     texts = [[duration(v) for v in curve.interval.centre.tolist()] for curve in record.curves]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Panel, Rule
+from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Panel, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import where
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
-    Curve,
     Paths,
+    PredictedCurve,
     SizeAxis,
     cloud_of,
     configurations_to_show,
@@ -32,6 +32,7 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import number, suits_log, value_axis
+from fabolas.strategies.maximized import loss_or_value
 
 N_RIVALS = 3
 
@@ -54,7 +55,7 @@ class CurvesRecord:
     what: str
     cloud: Cloud
     paths: Paths
-    curves: tuple[Curve, ...]
+    curves: tuple[PredictedCurve, ...]
     note: str
     preliminary: bool = False
 
@@ -68,9 +69,9 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
         n_rivals: How many configurations are shown beside the answer, at most 4.
     """
     require_complete(study)
-    axis, what = size_axis_of(study, fidelity), "loss" if study.direction == "minimize" else "value"
+    axis, what = size_axis_of(study, fidelity), loss_or_value(study.direction)
     xs: Array = np.empty((0, study.space.dim))
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[PredictedCurve, ...] = ()
     why_none = ""
     try:
         model = model_of(study)
@@ -89,7 +90,7 @@ def compute(study: ReadableStudy, *, fidelity: str | None = None, n_rivals: int 
     return CurvesRecord(axis, what, cloud, paths, curves, note, preliminary)
 
 
-def _better_rivals(study: ReadableStudy, curves: tuple[Curve, ...]) -> str:
+def _better_rivals(study: ReadableStudy, curves: tuple[PredictedCurve, ...]) -> str:
     """Why the answer is not the configuration with the best prediction; nothing if it is."""
     ends = [study.sign * float(curve.interval.centre[-1]) for curve in curves]
     incumbent = incumbent_of(study)
@@ -101,7 +102,9 @@ def _better_rivals(study: ReadableStudy, curves: tuple[Curve, ...]) -> str:
     return f"{who}; the answer is chosen by predictions and by measurements{where(study)}."
 
 
-def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tuple[Array, tuple[Curve, ...]]:
+def _curves(
+    study: ReadableStudy, model: Model, name: str, n_rivals: int
+) -> tuple[Array, tuple[PredictedCurve, ...]]:
     if not model.sees_fidelities:
         raise CannotDraw(
             f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curves."
@@ -112,7 +115,7 @@ def _curves(study: ReadableStudy, model: Model, name: str, n_rivals: int) -> tup
     return xs, curves_of(study, xs, sizes, flat)
 
 
-def _loss_axis(record: CurvesRecord) -> Axis:
+def _loss_axis(record: CurvesRecord) -> FigureAxis:
     """The vertical axis. Without the worst tenth of the trials, there is more room for the curves."""
     values = record.cloud.values
     if not record.curves:
@@ -133,7 +136,7 @@ def drawing(record: CurvesRecord) -> Drawing:
     """Lay out the figure."""
     y = _loss_axis(record)
     layers: list[Layer] = [
-        Rule(x=record.axis.target),
+        StraightLine(x=record.axis.target),
         *draw_paths(record.paths, y.range or (-np.inf, np.inf)),
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=y.log),
     ]

@@ -17,7 +17,7 @@ Lines = tuple[str, ...]  # the lines of a hover text; the first one is its title
 
 
 @dataclass(frozen=True)
-class Axis:
+class FigureAxis:
     """An axis of a panel.
 
     Attributes:
@@ -132,7 +132,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Rule:
+class StraightLine:
     """A straight line across the panel: vertical at `x`, or horizontal at `y`."""
 
     x: float | None = None
@@ -141,15 +141,15 @@ class Rule:
     dash: Dash = "dot"
 
 
-Layer = Line | Band | Points | Bars | Contours | Label | Rule
+Layer = Line | Band | Points | Bars | Contours | Label | StraightLine
 
 
 @dataclass(frozen=True)
 class Panel:
     """One pair of axes and what is drawn in it, from back to front."""
 
-    x: Axis
-    y: Axis
+    x: FigureAxis
+    y: FigureAxis
     layers: tuple[Layer, ...]
     title: str = ""
     subtitle: str = ""

@@ -12,7 +12,7 @@ _DAYS_FROM = 2 * 86400.0  # seconds
 def duration(seconds: float) -> str:
     """A duration in its two largest units, without a break: 450 ms, 12.3 s, 1 min 05 s, 3 h 52 min, 2 d 07 h.
 
-    `table.js` writes the same in the table of trials, with all three digits also if the last ones are 0.
+    `table.js` writes the same in the table of trials, with all three digits even if the last ones are 0.
     """
     if seconds < 59.95:
         text = _of_seconds(seconds)

@@ -66,8 +66,7 @@ class Figure:
 
     Attributes:
         title: What it shows, in a few words.
-        how_to_read: The study -> one sentence for somebody who sees the figure for the first time, and that fits what
-            it shows of this study.
+        how_to_read: The study -> one sentence that explains this study's figure to a first-time reader.
         compute: The study, and options by name -> the frozen record of all numbers and texts in the figure. It raises
             CannotDraw if the study cannot have this figure.
         draw: The record and a theme, "light" or "dark" -> the figure of Plotly. Its background is transparent. Texts

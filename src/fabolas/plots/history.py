@@ -10,7 +10,18 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.plots.drawing import Axis, Band, Drawing, Label, Line, Lines, Panel, Points, Rule, Symbol
+from fabolas.plots.drawing import (
+    Band,
+    Drawing,
+    FigureAxis,
+    Label,
+    Line,
+    Lines,
+    Panel,
+    Points,
+    StraightLine,
+    Symbol,
+)
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
@@ -18,6 +29,7 @@ from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.strategies import SurrogateStrategy
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import History, Incumbent
 
 MAX_ANSWERS = 150
@@ -81,7 +93,7 @@ def compute(study: ReadableStudy, *, unit: Unit = "seconds", log: bool | None = 
     _require_time(study)
     history, answers = study.history, _answers(study)
     at_target = history.complete & study.space.is_at_target(history.points)
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     if not answers and not at_target.any():
         _refuse(study, what)
     scale = 1.0 if unit == "seconds" else full_training(study)
@@ -154,7 +166,7 @@ def known_answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
 def _answers(study: ReadableStudy) -> list[tuple[float, Incumbent]]:
     """The answers of the study and its answer now; of very many, those where it changed, and an even sample.
 
-    The answer now is the last one also if only its loss was predicted anew: the other figures state that loss.
+    The present answer is added even if only its predicted loss has changed, because the other figures state that loss.
     """
     answers = known_answers(study)
     now = incumbent_of(study)
@@ -238,7 +250,7 @@ def drawing(record: HistoryRecord) -> Drawing:
     values = np.concatenate([record.loss, record.measured])
     log = suits_log(values, 3.0)
     y = value_axis(f"{record.what}{record.where}", _worth_showing(record, log=log), log=log)
-    layers: list[Band | Line | Points | Label | Rule] = []
+    layers: list[Band | Line | Points | Label | StraightLine] = []
     right = 64
     if len(record.time):
         x = np.append(record.time, _stop(record))  # the last answer holds until then
@@ -265,7 +277,7 @@ def drawing(record: HistoryRecord) -> Drawing:
     return Drawing((Panel(_time(record), y, tuple(layers)),), right=right, note=note)
 
 
-def _measurements(record: HistoryRecord, y: Axis, size: float, alpha: float) -> list[Points]:
+def _measurements(record: HistoryRecord, y: FigureAxis, size: float, alpha: float) -> list[Points]:
     """Diamonds, and triangles at the edge for measurements beyond it."""
     low, high = within(y.range or (-np.inf, np.inf), log=y.log)
     kinds: tuple[tuple[BoolArray, Symbol], ...] = (
@@ -341,7 +353,7 @@ def _first(record: HistoryRecord) -> float:
     return float(min([record.end, *record.time[:1], *record.measured_time[:1]]))
 
 
-def _time(record: HistoryRecord) -> Axis:
+def _time(record: HistoryRecord) -> FigureAxis:
     first, stop = _first(record), _stop(record)
     low = 0.85 * first if record.log_time else 0.0
     if record.unit == "seconds":

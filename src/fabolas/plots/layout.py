@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Axis, Drawing, Label
+from fabolas.plots.drawing import Drawing, FigureAxis, Label
 
 WIDTH = 900  # pixels of a wide figure; shares follow from it
 NARROW_WIDTH = 360  # pixels of a figure on a phone
@@ -139,7 +139,7 @@ def _share(i: int, n: int, gap: float) -> tuple[float, float]:
     return start, min(start + width, 1.0)
 
 
-def ticks_with_room(axis: Axis, width: float) -> tuple[tuple[float, str], ...] | None:
+def ticks_with_room(axis: FigureAxis, width: float) -> tuple[tuple[float, str], ...] | None:
     """The ticks of a horizontal axis whose labels do not overlap.
 
     Of even ticks, every second, third, ... remains. Of others, the first and the last one are kept, and of the rest
@@ -174,7 +174,7 @@ def _between_ends(places: Array, half: Array) -> list[int]:
     return []
 
 
-def names_are_turned(axis: Axis, width: float) -> bool:
+def names_are_turned(axis: FigureAxis, width: float) -> bool:
     """Whether the names of choices are written from bottom to top, because beside each other they are too long."""
     if not axis.names or axis.ticks is None or len(axis.ticks) < 2:
         return False
@@ -186,7 +186,7 @@ def names_are_turned(axis: Axis, width: float) -> bool:
     return numbers or len(_texts(shown)) < len(_texts(_turned(axis, width)))
 
 
-def shortened_names(axis: Axis, width: float) -> tuple[tuple[float, str], ...]:
+def shortened_names(axis: FigureAxis, width: float) -> tuple[tuple[float, str], ...]:
     """The names of choices beside each other, each as long as its cell; of too many only every second, third, ..."""
     ticks = axis.ticks or ()
     longest = max((len(text) for _, text in ticks), default=0)
@@ -197,7 +197,7 @@ def shortened_names(axis: Axis, width: float) -> tuple[tuple[float, str], ...]:
     return tuple((value, _cut(text, most)) for value, text in ticks[::every])
 
 
-def _turned(axis: Axis, width: float) -> tuple[tuple[float, str], ...]:
+def _turned(axis: FigureAxis, width: float) -> tuple[tuple[float, str], ...]:
     ticks = (axis.ticks or ())[:: max(1, int(np.ceil(_LINE / _distance(axis, width))))]
     return tuple((value, _cut(text, _TURNED_NAME)) for value, text in ticks)
 
@@ -206,7 +206,7 @@ def _texts(ticks: tuple[tuple[float, str], ...]) -> set[str]:
     return {text for _, text in ticks}
 
 
-def _distance(axis: Axis, width: float) -> float:
+def _distance(axis: FigureAxis, width: float) -> float:
     """Pixels between two choices."""
     if not axis.ticks or len(axis.ticks) < 2 or axis.range is None:
         return width
@@ -222,7 +222,7 @@ def _cut(name: str, most: int) -> str:
     return f"{name[: max(most - 1 - end, 0)]}…{name[len(name) - end :]}"
 
 
-def _tick_height(axis: Axis, width: float) -> int:
+def _tick_height(axis: FigureAxis, width: float) -> int:
     """Pixels below a panel for the labels of its ticks."""
     if axis.ticks == ():
         return 0

@@ -11,6 +11,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.acquisition.entropy import frequencies, lowest
 from fabolas.acquisition.representers import Representers, neighbourhood
+from fabolas.display import counted
 from fabolas.numeric_errors import default_error_state
 from fabolas.optimize import sobol
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -230,7 +231,5 @@ def require_complete(study: ReadableStudy) -> None:
     if not len(study.history):
         raise CannotDraw("There is no trial yet.")
     if not study.history.complete.any():
-        n = len(study.history)
-        raise CannotDraw(
-            f"Of {n} {'trial' if n == 1 else 'trials'} none is complete, so there is nothing to show."
-        )
+        n_trials = counted(len(study.history), "trial")
+        raise CannotDraw(f"Of {n_trials} none is complete, so there is nothing to show.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
-from fabolas.plots.drawing import Axis, Band, Label, Layer, Line, Lines, Points, Symbol
+from fabolas.plots.drawing import Band, FigureAxis, Label, Layer, Line, Lines, Points, Symbol
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import (
     config_lines,
@@ -65,7 +65,7 @@ class Paths:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PredictedCurve:
     """The predicted curve of one configuration.
 
     Attributes:
@@ -157,7 +157,7 @@ def others_note(study: ReadableStudy, name: str, cloud: Cloud, curves: str = "")
     return " ".join(filter(None, [assumed, below]))
 
 
-def outside_note(cloud: Cloud, axis: Axis) -> str:
+def outside_note(cloud: Cloud, axis: FigureAxis) -> str:
     """What is said of trials beyond the vertical axis; nothing if there are none."""
     low, high = within(axis.range or (-np.inf, np.inf), log=axis.log)
     outside = (cloud.curve < 0) & ((cloud.values < low) | (cloud.values > high))
@@ -220,7 +220,7 @@ def configurations_to_show(study: ReadableStudy, model: Model, n_rivals: int) ->
     return np.array(shown)
 
 
-def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> tuple[Curve, ...]:
+def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> tuple[PredictedCurve, ...]:
     """The curves of configurations (c, d) at sizes (m,), from intervals of (c m,)."""
     curves, m = [], len(sizes)
     for i, x in enumerate(xs):
@@ -228,11 +228,11 @@ def curves_of(study: ReadableStudy, xs: Array, sizes: Array, flat: Interval) -> 
         trial = study.history.trials[int(np.flatnonzero(same & study.history.complete)[0])]
         name = "answer" if i == 0 else f"trial {trial.id}"
         interval = flat.part(i * m, (i + 1) * m)
-        curves.append(Curve(name, config_lines(trial.suggestion.config), sizes, interval))
+        curves.append(PredictedCurve(name, config_lines(trial.suggestion.config), sizes, interval))
     return tuple(curves)
 
 
-def draw_axis(axis: SizeAxis) -> Axis:
+def draw_axis(axis: SizeAxis) -> FigureAxis:
     """The horizontal axis; the target is its last tick."""
     if not axis.log:
         return linear_axis(short_name(axis.name), axis.low, axis.target)
@@ -240,7 +240,7 @@ def draw_axis(axis: SizeAxis) -> Axis:
     apart = (axis.target / axis.low) ** 0.09  # ticks closer than this would overlap
     inner = [v for v, _ in log_ticks(axis.low, axis.target) if apart * axis.low < v < axis.target / apart]
     ticks = [(v, number(v)) for v in (axis.low, *inner, axis.target)]
-    return Axis(
+    return FigureAxis(
         short_name(axis.name), log=True, range=(axis.low / margin, axis.target * margin), ticks=tuple(ticks)
     )
 
@@ -310,7 +310,7 @@ def draw_own_points(cloud: Cloud, n_curves: int) -> list[Layer]:
 
 
 def draw_curves(
-    curves: Sequence[Curve], name: str, limits: tuple[float, float], texts: Sequence[Sequence[str]]
+    curves: Sequence[PredictedCurve], name: str, limits: tuple[float, float], texts: Sequence[Sequence[str]]
 ) -> list[Layer]:
     """Lines with their bands; all bands are behind all lines, so that no band changes the colour of a line.
 
@@ -325,7 +325,7 @@ def draw_curves(
     return [*bands, *(_line(curve, i, name, texts[i]) for i, curve in order)]
 
 
-def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
+def _bands(curve: PredictedCurve, i: int, limits: tuple[float, float]) -> list[Layer]:
     """The bands of 50 % and, for the answer, of 95 %."""
     colour, of = COLOURS[i], curve.interval
     low, high, inner_low, inner_high = (
@@ -335,7 +335,7 @@ def _bands(curve: Curve, i: int, limits: tuple[float, float]) -> list[Layer]:
     return [*layers, Band(curve.sizes, inner_low, inner_high, colour, 0.25 if i == 0 else 0.1)]
 
 
-def _line(curve: Curve, i: int, name: str, medians: Sequence[str]) -> Line:
+def _line(curve: PredictedCurve, i: int, name: str, medians: Sequence[str]) -> Line:
     """The line of the medians; hovering shows prediction and configuration."""
     hover = tuple(
         (f"Predicted, {curve.name}", text, fidelity_text({name: size}), *curve.texts)
@@ -345,7 +345,7 @@ def _line(curve: Curve, i: int, name: str, medians: Sequence[str]) -> Line:
 
 
 def draw_end_labels(
-    curves: Sequence[Curve], axis: Axis, texts: Sequence[str], narrow_texts: Sequence[str]
+    curves: Sequence[PredictedCurve], axis: FigureAxis, texts: Sequence[str], narrow_texts: Sequence[str]
 ) -> list[Layer]:
     """Texts at the right ends of the curves, moved apart where they would overlap; on a phone other, shorter ones."""
     if not curves:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
-from fabolas.plots.drawing import Axis, Drawing, Label, Layer, Line, Lines, Panel, Points
+from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, narrow_names, short_name, shown_trials, trial_lines
 from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names, ticks_with_room
@@ -17,6 +17,7 @@ from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
 from fabolas.plots.ticks import Ticks, linear_values, log_ticks, numbers, padded, suits_log
+from fabolas.strategies.maximized import loss_or_value
 
 MAX_LINES = 250
 _RIGHT = 26  # margin, in pixels
@@ -59,7 +60,7 @@ def compute(study: ReadableStudy) -> ParallelRecord:
     history, space = study.history, study.space
     shown = shown_trials(history, space.is_at_target(history.points), study.sign, MAX_LINES)
     shown = shown[history.complete[shown]]
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     try:
         model: Model | None = model_of(study)
     except CannotDraw:
@@ -147,20 +148,20 @@ def drawing(record: ParallelRecord) -> Drawing:
     roles = tuple("second" if record.answer[i] else SCALE[shade[i]] for i in ends)
     hover = tuple(record.texts[i] for i in ends)
     layers.append(Points(record.positions[ends, -1], np.zeros(len(ends)), roles, size=7, hover=hover))
-    y = Axis(
+    y = FigureAxis(
         range=(-0.45, m - 0.75),
         ticks=tuple(zip(places.tolist(), names, strict=True)),
         grid=False,
         narrow_ticks=tuple(zip(places.tolist(), on_phone, strict=True)),
     )
-    x = Axis(range=(-0.03, 1.03), ticks=(), grid=False)
+    x = FigureAxis(range=(-0.03, 1.03), ticks=(), grid=False)
     panel = Panel(x, y, tuple(layers))
     return Drawing((panel,), height=62 * m, note=record.note, left=left, narrow_left=narrow_left)
 
 
 def _tick_labels(row: Row, place: float, left: int, narrow_left: int) -> list[Label]:
     """The ticks of a row; on a phone fewer or shorter ones."""
-    axis = Axis(range=(0.0, 1.0), ticks=row.ticks, names=row.names)
+    axis = FigureAxis(range=(0.0, 1.0), ticks=row.ticks, names=row.names)
     find = shortened_names if row.names else ticks_with_room
     widths = (WIDTH - left, NARROW_WIDTH - narrow_left)
     wide, narrow = (dict(find(axis, width - _RIGHT) or ()) for width in widths)

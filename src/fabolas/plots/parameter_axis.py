@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Axis
+from fabolas.plots.drawing import FigureAxis
 from fabolas.plots.labels import short_name, value_text
 from fabolas.plots.ticks import Ticks, linear_values, log_ticks, number
 from fabolas.space import Categorical, Float, Integer, Ordinal, Space
@@ -39,11 +39,11 @@ class ParameterAxis:
     ordered: bool
     names: bool = False
 
-    def draw(self) -> Axis:
+    def draw(self) -> FigureAxis:
         """The axis of a panel."""
         margin = 0.02 if self.ordered else 0.0
         ends = (-margin, 1.0 + margin)
-        return Axis(short_name(self.name, _MAX_TITLE), range=ends, ticks=self.ticks, names=self.names)
+        return FigureAxis(short_name(self.name, _MAX_TITLE), range=ends, ticks=self.ticks, names=self.names)
 
 
 def parameter_axis(space: Space, name: str, n: int) -> ParameterAxis:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, Rule
+from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials, where
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
+from fabolas.strategies.maximized import loss_or_value
 
 MAX_PANELS = 12
 _N_POSITIONS = 33
@@ -69,7 +70,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
         study: The study.
         names: The hyperparameters to show; None for the most important ones.
     """
-    model, what = model_of(study), "loss" if study.direction == "minimize" else "value"
+    model, what = model_of(study), loss_or_value(study.direction)
     x, inactive = answer_of(study, model)
     if names is None:
         active = [name for name in model.by_importance if name not in inactive]
@@ -111,7 +112,7 @@ def answer_of(study: ReadableStudy, model: Model) -> tuple[Array, tuple[str, ...
     if incumbent is None:
         return model.evaluated[0], ()
     if incumbent.preliminary:
-        what = "loss" if study.direction == "minimize" else "value"
+        what = loss_or_value(study.direction)
         raise CannotDraw(f"It is too early to predict the {what}{where(study)}.")
     position = next(i for i, trial in enumerate(history.trials) if trial.id == incumbent.trial_ids[0])
     inactive = tuple(name for name in study.space.names if name not in incumbent.config)
@@ -199,7 +200,7 @@ def _slice_layers(
     )
     low, high = np.clip(of.low, *limits), np.clip(of.high, *limits)
     floor = np.full(len(x), limits[0])
-    layers: list[Layer] = [Rule(x=each.answer)]
+    layers: list[Layer] = [StraightLine(x=each.answer)]
     layers.append(Points(each.measured, record.losses, "faint", size=5, alpha=0.7, hover=record.texts))
     if each.axis.ordered:
         layers += [

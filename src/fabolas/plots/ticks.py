@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.plots.drawing import Axis
+from fabolas.plots.drawing import FigureAxis
 from fabolas.plots.durations import decade_duration, tick_durations
 
 Ticks = tuple[tuple[float, str], ...]
@@ -86,16 +86,16 @@ def percent(share: float) -> str:
     return "<\u00a01\u00a0%" if 0 < share < 0.005 else f"{100.0 * share:.0f}\u00a0%"
 
 
-def percent_axis(title: str, high: float) -> Axis:
+def percent_axis(title: str, high: float) -> FigureAxis:
     """A linear axis of shares from 0 to high."""
-    return Axis(
+    return FigureAxis(
         title, range=(0.0, high), ticks=tuple((v, percent(v)) for v in linear_values(0.0, min(high, 1.0)))
     )
 
 
-def log_axis(title: str, low: float, high: float) -> Axis:
+def log_axis(title: str, low: float, high: float) -> FigureAxis:
     """A logarithmic axis from low to high; ticks at powers of ten, and at 2 and 5 times them if those are few."""
-    return Axis(title, log=True, range=(low, high), ticks=log_ticks(low, high))
+    return FigureAxis(title, log=True, range=(low, high), ticks=log_ticks(low, high))
 
 
 def log_ticks(low: float, high: float, at_least: int = 3) -> Ticks:
@@ -128,13 +128,13 @@ def linear_values(low: float, high: float, about: int = 5, *, whole: bool = Fals
     return [float(f"{i * step:.15g}") for i in range(start, stop + 1)]
 
 
-def linear_axis(title: str, low: float, high: float) -> Axis:
+def linear_axis(title: str, low: float, high: float) -> FigureAxis:
     """A linear axis from low to high with round ticks."""
     values = linear_values(low, high)
-    return Axis(title, range=(low, high), ticks=tuple(zip(values, numbers(values), strict=True)))
+    return FigureAxis(title, range=(low, high), ticks=tuple(zip(values, numbers(values), strict=True)))
 
 
-def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = False) -> Axis:
+def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = False) -> FigureAxis:
     """An axis of seconds with ticks at round durations; `few` for a small panel.
 
     The labels of a linear axis have one unit. On a logarithmic one, each decade has its own.
@@ -145,7 +145,9 @@ def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = Fal
         start, stop = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         stride = max(1, (stop - start) // most)
         values = [i * step for i in range(start, stop + 1, stride)]
-        return Axis(title, range=(low, high), ticks=tuple(zip(values, tick_durations(values), strict=True)))
+        return FigureAxis(
+            title, range=(low, high), ticks=tuple(zip(values, tick_durations(values), strict=True))
+        )
     values = [v for v in _TIME_DECADES if low <= v <= high]
     for factors in ((1, 3), (1, 2, 5)):
         if len(values) < (2 if few else 3):
@@ -157,11 +159,11 @@ def time_axis(title: str, low: float, high: float, *, log: bool, few: bool = Fal
     if len(values) < 2:
         values = linear_values(low, high)
         texts = tick_durations(values)
-    return Axis(title, log=True, range=(low, high), ticks=tuple(zip(values, texts, strict=True)))
+    return FigureAxis(title, log=True, range=(low, high), ticks=tuple(zip(values, texts, strict=True)))
 
 
 def padded(values: Array, *, log: bool, share: float = 0.06) -> tuple[float, float]:
-    """The range of the values with a margin; wider than nothing also if they are all equal."""
+    """The range of the values with a margin. If all values are equal, the range still has a width."""
     finite = values[np.isfinite(values)]
     if log:
         finite = np.log(finite[finite > 0])
@@ -180,7 +182,7 @@ def suits_log(values: Array, ratio: float = 4.0) -> bool:
     return bool(len(finite) and finite.min() > 0 and finite.max() > ratio * finite.min())
 
 
-def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> Axis:
+def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> FigureAxis:
     """An axis for the values, with a margin around them."""
     low, high = padded(values, log=log, share=share)
     return log_axis(title, low, high) if log else linear_axis(title, low, high)
@@ -188,10 +190,10 @@ def value_axis(title: str, values: Array, *, log: bool, share: float = 0.06) -> 
 
 def row_axis(
     title: str, names: Sequence[str], narrow_names: Sequence[str] | None = None
-) -> tuple[Array, Axis]:
+) -> tuple[Array, FigureAxis]:
     """Places (n,) of rows, the first one on top, and the vertical axis that names them, also on a phone."""
     n = len(names)
     places = np.arange(n - 1, -1, -1, dtype=float)
     ticks = tuple(zip(places.tolist(), names, strict=True))
     narrow = None if narrow_names is None else tuple(zip(places.tolist(), narrow_names, strict=True))
-    return places, Axis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False, narrow_ticks=narrow)
+    return places, FigureAxis(title, range=(-0.6, n - 0.4), ticks=ticks, grid=False, narrow_ticks=narrow)

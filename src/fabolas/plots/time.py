@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from fabolas._types import Array, IntArray
-from fabolas.plots.drawing import Axis, Bars, Drawing, Label, Layer, Panel
+from fabolas.display import counted
+from fabolas.plots.drawing import Bars, Drawing, FigureAxis, Label, Layer, Panel
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_name, shortened
@@ -188,7 +189,7 @@ def drawing(record: TimeRecord) -> Drawing:
     return Drawing((panel,), height=36 * n + 12, legend=True, note=record.note, left=90)
 
 
-def _time(end: float) -> Axis:
+def _time(end: float) -> FigureAxis:
     """The horizontal axis. Its last tick is within it, because one at the very end would have no grid line."""
     axis = time_axis("time", 0.0, end, log=False)
     last = max((value for value, _ in axis.ticks or ()), default=0.0)
@@ -196,5 +197,4 @@ def _time(end: float) -> Axis:
 
 
 def _count(n: int, purpose: str) -> str:
-    what = "decision" if purpose == "overhead" else "trial"
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return counted(n, "decision" if purpose == "overhead" else "trial")

@@ -14,6 +14,7 @@ from fabolas.plots.layout import WIDTH
 from fabolas.plots.theme import base_layout, colour
 from fabolas.plots.ticks import number
 from fabolas.plots.with_plotly import plotly_objects
+from fabolas.strategies.maximized import loss_or_value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,7 +51,7 @@ def compute(study: ReadableStudy) -> TrialsRecord:
     trials = study.trials
     if not trials:
         raise CannotDraw("There is no trial yet.")
-    what = "loss" if study.direction == "minimize" else "value"
+    what = loss_or_value(study.direction)
     names = dict.fromkeys(name for trial in trials for name in trial.suggestion.__dict__["config"])
     columns = [
         Column("id", "trial", "number"),

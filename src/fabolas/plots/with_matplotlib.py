@@ -11,7 +11,19 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.display import safe_matplotlib
-from fabolas.plots.drawing import Axis, Band, Bars, Contours, Drawing, Label, Layer, Line, Panel, Points, Rule
+from fabolas.plots.drawing import (
+    Band,
+    Bars,
+    Contours,
+    Drawing,
+    FigureAxis,
+    Label,
+    Layer,
+    Line,
+    Panel,
+    Points,
+    StraightLine,
+)
 from fabolas.plots.figure import Theme
 from fabolas.plots.layout import WIDTH, Grid, names_are_turned, note_lines, ticks_with_room, vertical_title
 from fabolas.plots.theme import colour
@@ -125,7 +137,12 @@ def _draw_panel(axes: Axes, panel: Panel, theme: Theme, zoom: float, width: floa
 
 
 def _set_axis(
-    axes: Axes, which: str, axis: Axis, ticks: tuple[tuple[float, str], ...] | None, theme: Theme, zoom: float
+    axes: Axes,
+    which: str,
+    axis: FigureAxis,
+    ticks: tuple[tuple[float, str], ...] | None,
+    theme: Theme,
+    zoom: float,
 ) -> None:
     from matplotlib.ticker import NullLocator
 
@@ -267,8 +284,8 @@ def _(layer: Label, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     )
 
 
-@_draw.register(Rule)
-def _(layer: Rule, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
+@_draw.register(StraightLine)
+def _(layer: StraightLine, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     style: dict[str, Any] = {"color": colour(layer.colour, theme), "linewidth": 0.75 * zoom}
     style |= {"linestyle": _DASHES[layer.dash], "zorder": order}
     if layer.x is not None:

@@ -13,18 +13,18 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.display import safe_plotly
 from fabolas.plots.drawing import (
-    Axis,
     Band,
     Bars,
     Contours,
     Drawing,
+    FigureAxis,
     Label,
     Layer,
     Line,
     Lines,
     Panel,
     Points,
-    Rule,
+    StraightLine,
 )
 from fabolas.plots.figure import Theme
 from fabolas.plots.layout import (
@@ -93,7 +93,7 @@ def draw_with_plotly(drawing: Drawing, theme: Theme = "light") -> go.Figure:
         for layer in panel.layers:
             if isinstance(layer, Label):
                 layout["annotations"].append(_annotation(layer, panel, suffix, theme))
-            elif isinstance(layer, Rule):
+            elif isinstance(layer, StraightLine):
                 layout["shapes"].append(_shape(layer, suffix, theme))
             else:
                 traces += [
@@ -144,7 +144,7 @@ def _relayout(drawing: Drawing, annotations: list[dict[str, Any]], *, narrow: bo
     return changes
 
 
-def _axis(axis: Axis, theme: Theme) -> dict[str, Any]:
+def _axis(axis: FigureAxis, theme: Theme) -> dict[str, Any]:
     settings: dict[str, Any] = {**base_axis(theme), "showgrid": axis.grid}
     settings["title"] = {
         "text": safe_plotly(axis.title),
@@ -213,7 +213,7 @@ def _label_text(label: Label, *, narrow: bool) -> str:
     return f"<b>{text}</b>" if label.bold else text
 
 
-def _shape(rule: Rule, suffix: str, theme: Theme) -> dict[str, Any]:
+def _shape(rule: StraightLine, suffix: str, theme: Theme) -> dict[str, Any]:
     line = {"color": colour(rule.colour, theme), "width": 1, "dash": rule.dash}
     if rule.x is not None:
         ends = {"x0": rule.x, "x1": rule.x, "y0": 0, "y1": 1}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabolas.budget import Budget
-from fabolas.display import safe_text
+from fabolas.display import counted, safe_text
 from fabolas.progress.snapshot import FidelityCounts, Snapshot
 from fabolas.trials import Incumbent, Trial
 
@@ -31,7 +31,7 @@ def line(snapshot: Snapshot, budget: Budget) -> str:
 def _trials_in_line(snapshot: Snapshot, limit: int | None) -> str:
     failed = f" ({snapshot.failed} failed)" if snapshot.failed else ""
     if limit is None:
-        return f"{snapshot.trials} {'trial' if snapshot.trials == 1 else 'trials'}{failed}"
+        return f"{counted(snapshot.trials, 'trial')}{failed}"
     return f"{snapshot.budget_trials} / {limit} trials{_after_earlier(snapshot)}{failed}"
 
 

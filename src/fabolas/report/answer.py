@@ -12,6 +12,7 @@ from fabolas.plots.labels import fidelity_text
 from fabolas.plots.ticks import number, power_of_ten
 from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
+from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import Incumbent, Trial
 
 PLUS_MINUS = "The ± is one standard deviation of the prediction."
@@ -71,7 +72,7 @@ class Answer:
         failures = [trial for trial in study.trials if trial.status == "failed"]
         return cls(
             incumbent=incumbent,
-            what="loss" if study.direction == "minimize" else "value",
+            what=loss_or_value(study.direction),
             best_trial=study.history.best_measurement(study.sign),
             target={name: fidelity.high for name, fidelity in study.space.fidelities.items()},
             measured=tuple(trial.loss for trial in at_target if trial.loss is not None),

@@ -19,7 +19,7 @@ OVER_FIDELITIES = ("curves", "cost", "time")  # there is one figure for each fid
 
 
 @dataclass(frozen=True)
-class Panel:
+class DrawnFigure:
     """A figure of the page.
 
     Attributes:
@@ -93,7 +93,7 @@ def overview(study: ReportableStudy, now: float, title: str | None = None) -> Ov
     )
 
 
-def panel(study: ReportableStudy, name: str) -> Panel:
+def panel(study: ReportableStudy, name: str) -> DrawnFigure:
     """Compute and draw a figure; one over a fidelity is drawn for each of them."""
     figure, fidelities = FIGURES[name], tuple(study.space.fidelities)
     several = name in OVER_FIDELITIES and len(fidelities) > 1
@@ -101,18 +101,18 @@ def panel(study: ReportableStudy, name: str) -> Panel:
     try:
         first, *more = (figure.draw(figure.compute(study, **each)).to_json() for each in options)
     except CannotDraw as reason:
-        return Panel(name, None, str(reason))
+        return DrawnFigure(name, None, str(reason))
     except ValueError:
         problem = strategy_problem(study)
         if problem is None:
             raise
-        return Panel(
+        return DrawnFigure(
             name, None, f"This figure needs the model of the study. {problem[:1].upper()}{problem[1:]}."
         )
-    return Panel(name, first, more=tuple(more))
+    return DrawnFigure(name, first, more=tuple(more))
 
 
-def panels(study: ReportableStudy) -> Iterator[Panel]:
+def panels(study: ReportableStudy) -> Iterator[DrawnFigure]:
     """Compute and draw all figures but the table of trials."""
     return (panel(study, name) for name in FIGURE_NAMES)
 

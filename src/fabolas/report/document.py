@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fabolas.plots import plotly_js
 from fabolas.plots.theme import DARK_COLOURS
-from fabolas.report.content import Panel, overview, panels, trials_table
+from fabolas.report.content import DrawnFigure, overview, panels, trials_table
 from fabolas.report.markup import Markup, tag
 from fabolas.report.readable import ReportableStudy
 from fabolas.report.sections import body, sections
@@ -130,7 +130,7 @@ def dark_colours() -> str:
     return json.dumps(dict(DARK_COLOURS))
 
 
-def _data(drawn: Iterable[Panel], table: str) -> str:
+def _data(drawn: Iterable[DrawnFigure], table: str) -> str:
     figures = ",".join(f"{json.dumps(each.name)}:{each.as_json()}" for each in drawn)
     return f'{{"dark":{dark_colours()},"figures":{{{figures}}},"trials":{table}}}'
 

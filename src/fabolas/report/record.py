@@ -1,4 +1,4 @@
-"""The record of a study: all that somebody needs who wants to know what was searched, and to search it again."""
+"""The record of a study: what was searched, and all that is needed to repeat the search."""
 
 import platform
 from dataclasses import dataclass

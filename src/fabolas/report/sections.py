@@ -132,7 +132,7 @@ def _configuration(answer: Answer) -> Markup:
 
 def _numbers(page: Overview) -> Markup:
     answer = page.answer
-    shown = [("Trials", number(answer.trials), _failed(answer))]
+    shown = [("Trials", number(answer.trials), failed_text(answer.failed, answer.trials))]
     if answer.target:
         shown.append(("At the target", number(page.at_target), ""))
     if answer.elapsed > 0:
@@ -149,10 +149,11 @@ def _numbers(page: Overview) -> Markup:
     )
 
 
-def _failed(answer: Answer) -> str:
-    if not answer.failed:
+def failed_text(failed: int, trials: int) -> str:
+    """Return how many of the trials failed, as text; nothing if none did."""
+    if not failed:
         return ""
-    return "all failed" if 1 < answer.failed == answer.trials else f"{number(answer.failed)} failed"
+    return "all failed" if 1 < failed == trials else f"{number(failed)} failed"
 
 
 def _run(state: RunProgress) -> Markup:

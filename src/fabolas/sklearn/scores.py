@@ -18,7 +18,7 @@ class ScoreLoss:
 
     Attributes:
         metric: Its name in ``cv_results_``, after ``mean_test_``.
-        best: The upper bound of the score: 1 for accuracy, AUC, F1 and R², 0 for negated losses; None if unknown.
+        upper_bound: Of the score: 1 for accuracy, AUC, F1 and R², 0 for negated losses; None if unknown.
     """
 
     metric: str

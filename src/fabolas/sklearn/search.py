@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, indexable
 from fabolas._types import IntArray
 from fabolas.budget import Duration
 from fabolas.caller_warning import warn_caller
+from fabolas.display import counted
 from fabolas.engine import Engine, Run
 from fabolas.execution import Inline
 from fabolas.interrupts import Interrupts
@@ -381,12 +382,14 @@ def _check_success(study: Study, n_before: int, run: Run) -> None:
         raise KeyboardInterrupt
     before = int(study.history.complete.sum())
     kept = (
-        f" The storage has {before} complete trials; a fit with at least one complete trial will include them."
+        f" The storage has {counted(before, 'complete trial')}, which a fit with at least one complete trial will "
+        "include."
         if before
         else ""
     )
+    all_failed = "the only trial" if len(new) == 1 else f"all {len(new)} trials"
     raise ValueError(
-        f"all {len(new)} trials of this fit failed, so there is no best candidate; set error_score='raise' to "
+        f"{all_failed} of this fit failed, so there is no best candidate; set error_score='raise' to "
         f"get the first failure at once.{kept} The last failure was:\n{new[-1].error}"
     )
 

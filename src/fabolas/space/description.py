@@ -89,7 +89,9 @@ def _named_differences(what: str, this: list[dict[str, Any]], recorded: list[dic
     sentences = [f"{what} {name!r} is only in this space" for name in ours if name not in theirs]
     sentences += [f"{what} {name!r} is only in the recorded space" for name in theirs if name not in ours]
     for name in ours:
-        for key in sorted({*ours[name], *theirs[name]} if name in theirs else ()):
+        if name not in theirs:
+            continue
+        for key in sorted({*ours[name], *theirs[name]}):
             a, b = ours[name].get(key, "not given"), theirs[name].get(key, "not given")
             if a != b:
                 sentences.append(f"{what} {name!r} has {key} {a} in this space and {b} in the recorded one")

@@ -244,6 +244,14 @@ class Space:
             number = inside
         return _coordinate(fidelity, round(number) if fidelity.integer else number, f"fidelity {name!r}")
 
+    def fidelity_at(self, fraction: float) -> Array:
+        """(f,) The coordinates of this fraction of each target, or of the lowest value if that is more."""
+        u = [
+            self.fidelity_coordinate(name, max(fraction * f.high, f.low))
+            for name, f in self.fidelities.items()
+        ]
+        return np.array(u)
+
     @property
     def curve_name(self) -> str | None:
         """The name of the fidelity that trainings report; None if there is none."""

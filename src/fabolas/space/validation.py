@@ -11,7 +11,7 @@ _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 def finite_number(value: Any, what: str) -> float:
-    """Return a finite real number as a float; raise an error about ``what`` for anything else, also for a bool."""
+    """Return a finite real number as a float; raise an error about ``what`` for anything else, even for a bool."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(
             f"expected a number for {what}, got {readable(value)} of type {type(value).__name__}; pass a number"

@@ -5,7 +5,7 @@ of the second one needs ``database.py`` (the open file), ``schema.py`` (tables),
 ``reader.py`` (read only).
 """
 
-from fabolas.storage.base import Identity, Record, Storage, UnwritableError, merge_reported
+from fabolas.storage.base import Identity, Record, Storage, UnwritableError, merge_early_outcomes
 from fabolas.storage.copies import Salvaged, backup, salvage
 from fabolas.storage.memory import MemoryStorage
 from fabolas.storage.schema import APPLICATION_ID, SCHEMA, SQLITE_MAGIC
@@ -23,6 +23,6 @@ __all__ = [
     "Storage",
     "UnwritableError",
     "backup",
-    "merge_reported",
+    "merge_early_outcomes",
     "salvage",
 ]

@@ -62,9 +62,6 @@ class Identity:
 class Record:
     """Everything that a storage knows about a study.
 
-    Two names are alike: ``reports`` are points of curves (``add_report``), ``reported`` are whole outcomes
-    (``add_reported``).
-
     Attributes:
         seed: The recorded seed. The study uses it instead of the one in its identity.
         suggestions: All suggestions, ordered by id.
@@ -72,7 +69,7 @@ class Record:
         state: The strategy's arrays after the last suggestion; None before the first one.
         started: Suggestion id -> when its evaluation started, in seconds since the epoch. A suggestion whose
             evaluation did not start is missing here.
-        reported: Outcomes that workers reported and that the study was not told yet, in the order of the reports.
+        early_outcomes: Outcomes that workers reported and that the study was not told yet, in the order of the reports.
         trajectory: (elapsed, incumbent) pairs, in the order in which they were computed.
         reports: Suggestion id -> what its training reported on the way, for suggestions without a trial. The reports
             of a trial are in the trial.
@@ -83,7 +80,7 @@ class Record:
     trials: tuple[Trial, ...] = ()
     state: dict[str, Array] | None = None
     started: dict[int, float] = field(default_factory=dict)
-    reported: tuple[Trial, ...] = ()
+    early_outcomes: tuple[Trial, ...] = ()
     trajectory: tuple[tuple[float, Incumbent], ...] = ()
     reports: dict[int, tuple[Report, ...]] = field(default_factory=dict)
 
@@ -108,8 +105,8 @@ class Storage(Protocol):
     - A process that is killed at any moment leaves a record that can be opened.
     - A step that cannot be written raises ``UnwritableError``, and the record stays as it was before the step.
     - One study at a time uses the record.
-    - ``add_start``, ``add_report`` and ``add_reported`` may be called from any thread while the storage is open. The
-      other methods are called from the study's own thread only.
+    - ``add_start``, ``add_report`` and ``add_early_outcome`` may be called from any thread while the storage is open.
+      The other methods are called from the study's own thread only.
     """
 
     def open(self, identity: Identity) -> Record:
@@ -147,10 +144,10 @@ class Storage(Protocol):
         """
         ...
 
-    def add_reported(self, trial: Trial) -> None:
+    def add_early_outcome(self, trial: Trial) -> None:
         """Store an outcome as soon as a worker reports it, before the study is told.
 
-        If the process is killed before ``add_trial``, the next ``open`` returns it in ``Record.reported``.
+        If the process is killed before ``add_trial``, the next ``open`` returns it in ``Record.early_outcomes``.
         """
         ...
 
@@ -174,14 +171,14 @@ class Storage(Protocol):
         ...
 
 
-def merge_reported(trials: Iterable[Trial], reported: Iterable[Trial]) -> tuple[Trial, ...]:
+def merge_early_outcomes(trials: Iterable[Trial], early: Iterable[Trial]) -> tuple[Trial, ...]:
     """The trials that the study was told, followed by the reported outcomes as trials.
 
     An outcome may have been reported before the study was told the trials that come before it here. So its ``elapsed``
     is raised to that of the trial before it: ``elapsed`` never decreases.
     """
     history = History(tuple(trials))
-    for trial in reported:
+    for trial in early:
         history = history.append(replace(trial, elapsed=max(trial.elapsed, history.elapsed)))
     return history.trials
 

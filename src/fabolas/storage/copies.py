@@ -63,7 +63,7 @@ class Salvaged:
 
 
 def backup(path: str | Path, copy: str | Path) -> None:
-    """Copy a study to a new file, also while it runs. The copy is one complete file.
+    """Copy a study to a new file, even while it runs. The copy is one complete file.
 
     Raises:
         ValueError: If the file is not a study or is damaged, or the copy exists.

@@ -19,7 +19,7 @@ from fabolas.storage.schema import (
     check_structure,
     damage_as_value_error,
     load_description,
-    load_reported,
+    load_early_outcomes,
     load_reports,
     load_started,
     load_state,
@@ -77,10 +77,10 @@ class StudyDatabase:
             check_structure(self.connection)
             suggestions = {s.id: s for s in load_suggestions(self.connection, identity.space)}
             trials = tuple(load_trials(self.connection, suggestions))
-            reported = tuple(load_reported(self.connection, suggestions))
+            early_outcomes = tuple(load_early_outcomes(self.connection, suggestions))
             started, state = load_started(self.connection), load_state(self.connection)
             trajectory = load_trajectory(self.connection, suggestions)
-            ended = {trial.id for trial in (*trials, *reported)}
+            ended = {trial.id for trial in (*trials, *early_outcomes)}
             reports = {n: r for n, r in load_reports(self.connection).items() if n not in ended}
             record = Record(
                 description["seed"],
@@ -88,7 +88,7 @@ class StudyDatabase:
                 trials,
                 state,
                 started,
-                reported,
+                early_outcomes,
                 trajectory,
                 reports,
             )

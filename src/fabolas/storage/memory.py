@@ -19,7 +19,7 @@ class MemoryStorage:
     _recorded: dict[str, Any] | None = None
     _suggestions: dict[int, Suggestion] = field(default_factory=dict)
     _started: dict[int, float] = field(default_factory=dict)
-    _reported: dict[int, Trial] = field(default_factory=dict)
+    _early_outcomes: dict[int, Trial] = field(default_factory=dict)
     _trials: dict[int, Trial] = field(default_factory=dict)
     _trajectory: list[tuple[float, Incumbent]] = field(default_factory=list)
     _state: dict[str, Array] | None = None
@@ -34,7 +34,7 @@ class MemoryStorage:
             _recorded=identity.describe(),
             _suggestions={s.id: s for s in record.suggestions},
             _started=dict(record.started),
-            _reported={trial.id: trial for trial in record.reported},
+            _early_outcomes={trial.id: trial for trial in record.early_outcomes},
             _trials={trial.id: trial for trial in record.trials},
             _trajectory=list(record.trajectory),
             _state=record.state,
@@ -61,7 +61,7 @@ class MemoryStorage:
             tuple(self._trials.values()),
             self._state,
             dict(self._started),
-            tuple(self._reported.values()),
+            tuple(self._early_outcomes.values()),
             tuple(self._trajectory),
             dict(self._reports),
         )
@@ -100,16 +100,16 @@ class MemoryStorage:
         self._check_unended(suggestion_id)
         self._reports[suggestion_id] = (*self._reports.get(suggestion_id, ()), report)
 
-    def add_reported(self, trial: Trial) -> None:
+    def add_early_outcome(self, trial: Trial) -> None:
         self._check_unended(trial.id)
-        if trial.id in self._reported:
+        if trial.id in self._early_outcomes:
             raise ValueError(f"an outcome of suggestion {trial.id} was already reported")
-        self._reported[trial.id] = trial
+        self._early_outcomes[trial.id] = trial
 
     def add_trial(self, trial: Trial) -> None:
         self._check_unended(trial.id)
         self._trials[trial.id] = trial
-        self._reported.pop(trial.id, None)
+        self._early_outcomes.pop(trial.id, None)
         self._reports.pop(trial.id, None)
 
     def add_incumbent(self, elapsed: float, incumbent: Incumbent) -> None:

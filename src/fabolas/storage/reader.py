@@ -1,4 +1,4 @@
-"""Read the file of a study without changing it, also while another process writes to it."""
+"""Read the file of a study without changing it, even while another process writes to it."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from fabolas.display import safe_text
 from fabolas.plain_values import to_json
 from fabolas.reports import Report
 from fabolas.space import Space
-from fabolas.storage.base import merge_reported
+from fabolas.storage.base import merge_early_outcomes
 from fabolas.storage.files import kind_of, resolve
 from fabolas.storage.lock import lock_owner
 from fabolas.storage.schema import (
@@ -27,7 +27,7 @@ from fabolas.storage.schema import (
     check_header,
     damage_as_value_error,
     load_description,
-    load_reported,
+    load_early_outcomes,
     load_reports,
     load_started,
     load_state,
@@ -209,7 +209,9 @@ def _load(path: Path, owner: int | None, connection: sqlite3.Connection) -> Stud
             raise ValueError(f"the configuration of suggestion {number} is not in the space")
         chosen = {name: value for name, value in values.items() if name in active}
         suggestions[number] = Suggestion(number, chosen, fidelity, point, *rest)
-    trials = merge_reported(load_trials(connection, suggestions), load_reported(connection, suggestions))
+    trials = merge_early_outcomes(
+        load_trials(connection, suggestions), load_early_outcomes(connection, suggestions)
+    )
     ended = {trial.id for trial in trials}
     return StudyFile(
         path=path,

@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.caller_warning import warn_caller
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
 from fabolas.reports import Report
@@ -140,6 +141,15 @@ def lost_its_log(path: Path) -> bool:
     return has_log and not path.with_name(path.name + "-wal").exists()
 
 
+def warn_of_lost_log(path: Path) -> None:
+    """Warn that the file may lack its last trials, see `lost_its_log`."""
+    warn_caller(
+        f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
+        f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use `fabolas backup FILE COPY`",
+        RuntimeWarning,
+    )
+
+
 def check_no_foreign_journal(path: Path) -> None:
     """Refuse to create a database beside the journal of another one: SQLite would copy the journal into it.
 
@@ -183,7 +193,7 @@ def _insert_record(connection: sqlite3.Connection, record: Record) -> None:
         insert_suggestion(connection, suggestion, record.started.get(suggestion.id))
     for trial in record.trials:
         insert_outcome(connection, "outcome", trial)
-    for trial in record.reported:
+    for trial in record.early_outcomes:
         insert_outcome(connection, "reported", trial)
     for number, reports in record.reports.items():
         for report in reports:
@@ -298,7 +308,9 @@ def load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestio
     return _load_outcomes("outcome", connection, suggestions)
 
 
-def load_reported(connection: sqlite3.Connection, suggestions: dict[int, Suggestion]) -> Iterator[Trial]:
+def load_early_outcomes(
+    connection: sqlite3.Connection, suggestions: dict[int, Suggestion]
+) -> Iterator[Trial]:
     """The outcomes that workers reported and the study was not told, in the order of the reports."""
     return _load_outcomes("reported", connection, suggestions)
 

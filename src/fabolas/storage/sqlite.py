@@ -30,6 +30,7 @@ from fabolas.storage.schema import (
     insert_suggestion,
     lost_its_log,
     replace_state,
+    warn_of_lost_log,
 )
 from fabolas.trials import Incumbent, Suggestion, Trial
 
@@ -110,12 +111,12 @@ class SqliteStorage:
                 insert_report(connection, suggestion_id, report)
             self._mirror.add_report(suggestion_id, report)
 
-    def add_reported(self, trial: Trial) -> None:
+    def add_early_outcome(self, trial: Trial) -> None:
         with self._lock:
             with self._transaction(copy_log=True) as connection:
                 _check_unended(connection, trial.id)
                 insert_outcome(connection, "reported", trial)
-            self._mirror.add_reported(trial)
+            self._mirror.add_early_outcome(trial)
 
     def add_trial(self, trial: Trial) -> None:
         with self._lock:
@@ -232,12 +233,7 @@ def _create_if_new(path: Path, identity: Identity) -> None:
     if path.exists() and path.stat().st_size > 0:
         check_header(path)
         if lost_its_log(path):
-            warn_caller(
-                f"{safe_text(path)} may lack its last trials: it was copied during a run without its log "
-                f"{safe_text(path.name)}-wal, or the log was deleted. To copy a running study use "
-                "`fabolas backup FILE COPY`",
-                RuntimeWarning,
-            )
+            warn_of_lost_log(path)
     else:
         check_no_foreign_journal(path)
         create(path, identity.describe())

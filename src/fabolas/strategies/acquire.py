@@ -32,7 +32,7 @@ from fabolas.trials import IMPROVEMENT, INFORMATION, TARGET
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
-N_BEST = 10  # configurations of lowest mean that are compared for each hyperparameter sample
+N_BEST = 10  # the lowest mean is taken over this many of the best ranked configurations
 CLIMB_ITERATIONS = 2  # of L-BFGS, per dimension
 
 
@@ -42,7 +42,7 @@ class AcquisitionConfig:
 
     Attributes:
         criterion: What an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
-        representers: `thompson_representers` or `improvement_representers`.
+        choose_representers: `thompson_representers` or `improvement_representers`.
         maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
         evaluations_per_dimension: Smallest number of evaluations of a maximiser, per dimension: about 20 for those that
             search the whole cube, 0 for `candidate_search`.
@@ -53,7 +53,7 @@ class AcquisitionConfig:
     """
 
     criterion: Criterion = EntropyReduction()
-    representers: ChooseRepresenters = thompson_representers
+    choose_representers: ChooseRepresenters = thompson_representers
     maximizer: Maximizer = candidate_search
     evaluations_per_dimension: int = 0
     divide_by_cost: bool = True
@@ -108,7 +108,8 @@ class AcquisitionContext:
         domain: Where points may lie.
         surrogate: Loss and cost, given the history and the pending evaluations.
         ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
-        measured: (r, d) the configurations complete or pending at the target, each once, in the order of `ranked`.
+        measured_or_pending: (r, d) the configurations complete or pending at the target, each once, in the order of
+            `ranked`.
         added_seconds: Seconds added to every predicted cost: overhead and cost offset.
         max_cost: Seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: The sizes of this decision.
@@ -121,7 +122,7 @@ class AcquisitionContext:
     domain: Domain
     surrogate: Surrogate
     ranked: Array
-    measured: Array
+    measured_or_pending: Array
     added_seconds: float
     max_cost: float | None
     effort: Effort
@@ -131,8 +132,11 @@ class AcquisitionContext:
     further_candidates: Array | None = None
 
     def best_to_improve_on(self) -> Array:
-        """(K,) The lowest mean of a configuration measured at the target; of any evaluated one if none was."""
-        best = (self.measured if len(self.measured) else self.ranked)[:N_BEST]
+        """(K,) The lowest mean of a configuration measured or pending at the target.
+
+        If there is none, that of any evaluated configuration.
+        """
+        best = (self.measured_or_pending if len(self.measured_or_pending) else self.ranked)[:N_BEST]
         return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
 
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
@@ -189,7 +193,7 @@ class Batch:
         return Batch(self.points[1:], self.costs[1:])
 
     def without(self, evaluated: frozenset[bytes]) -> Batch:
-        """All points that were not evaluated meanwhile, see `point_key`."""
+        """All points that are not in `evaluated`, see `point_key`."""
         new = [i for i, point in enumerate(self.points) if point_key(point) not in evaluated]
         return Batch(self.points[new], self.costs[new])
 
@@ -202,7 +206,8 @@ class Candidate:
         point: (D,).
         cost: Predicted seconds.
         origin: Which maximum it is: INFORMATION, IMPROVEMENT, or TARGET if a target evaluation was due.
-        max_worth: The largest value of the criterion over the allowed candidates; 0 after `maximize_improvement`.
+        max_worth: The largest value of the criterion over the allowed candidates; 0 if the point was chosen by expected
+            improvement.
         batch: More points for the next suggestions, used if there is no time for a new decision.
     """
 
@@ -281,12 +286,12 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         rng: Draws representers, candidates, and samples if the criterion needs them.
     """
     domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
-    representers = config.representers(
+    representer_points = config.choose_representers(
         surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
     )
     prepared = config.criterion.prepare(
         surrogate.loss,
-        representers,
+        representer_points,
         domain.at_target(context.ranked[:N_BEST]),
         n_fidelities=domain.f,
         n_samples=effort.n_samples,
@@ -294,7 +299,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         represent=context.represent,
         rng=rng,
     )
-    candidates = draw_candidates(domain, pool, representers, effort.n_screened, rng)
+    candidates = draw_candidates(domain, pool, representer_points, effort.n_screened, rng)
     if context.further_candidates is not None:
         candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
     context = context.allowing_some(candidates)
@@ -306,7 +311,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         first = int(np.argmax(value))
         points = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
     else:
-        start = candidates[np.argsort(-value, kind="stable")[: effort.n_monte_carlo]]
+        start = candidates[np.argsort(-value, kind="stable")[: effort.n_estimated]]
         points = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
     costs = surrogate.predict_cost(points)
     max_worth = float(average[allowed].max(initial=0.0))

@@ -2,9 +2,9 @@
 
 A trial that continues another one belongs to the same training: it shares its noise, and its points have the cost of
 both together. Points are thinned on the scale of u, because a curve is smooth there and the computing time of a model
-is cubic in its points. Each trial keeps its end. More points are added in rounds: each round takes the next of
-`POSITIONS` from every curve, the best trials first. Their number grows more slowly than that of trials: with many
-trainings the shape of curves is known.
+is cubic in its points. Each trial keeps its end. Further points are added in rounds: each round takes the next
+of `POSITIONS` from every curve, the best trials first. The number of further points grows more slowly than the number
+of trials, because many trainings already show the shape of curves.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class CurveReader:
         Args:
             history: All trials.
             trials: (m,) indices of the trials to read, ascending.
-            with_end: (n,) which trials of the history have a row for their end: its loss, or that they failed.
+            with_end: (n,) which trials have a row for their end (its loss, or the failure).
             limit: Number of points, at most, unless there are more ends.
         """
         parts = training_parts(history)

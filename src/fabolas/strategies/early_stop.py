@@ -71,7 +71,7 @@ def _best_alternative(
     x = point[None, : domain.d]
     pool = np.unique(np.concatenate([context.ranked[:32], domain.sobol(32, rng), x]), axis=0)
     pool = pool[domain.is_legal(domain.at_target(pool))]
-    chosen = context.config.representers(
+    chosen = context.config.choose_representers(
         loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
     )
     with_point = np.unique(np.concatenate([chosen, domain.at_target(x)]), axis=0)

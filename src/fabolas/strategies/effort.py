@@ -6,8 +6,8 @@ An effort level is a number from 0 (least) to 1 (full). All sizes that take time
 One strategy serves all workers. While it decides, those whose trials end wait. So overhead has two limits, and the
 stricter one counts: the user's share of the time, and half of the time of the thread that decides. With w workers a
 trial ends every `cost / w` seconds, so a suggestion may take half of that. If a decision takes longer, the next
-suggestions are taken from its batch without a decision, until that has made up for it. The batch is long enough for
-this.
+suggestions come from its batch, without a decision, until the extra time is compensated. The batch is long enough for
+that.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Effort:
     pool_size: int  # configurations that representers are chosen from
     n_climbs: int  # L-BFGS runs to minima of the predicted loss
     n_screened: int  # candidates that are screened
-    n_monte_carlo: int  # best of them that are estimated accurately; 0 takes the best screened one
+    n_estimated: int  # best screened candidates that are estimated accurately; 0 takes the best screened one
     n_refined: int  # further candidates around the best of these
     batch_size: int = BATCH_SIZE  # further points that are kept, if the decision is quick
 
     @property
     def is_quick(self) -> bool:
         """Whether the best screened candidate is taken as it is."""
-        return self.n_monte_carlo == 0
+        return self.n_estimated == 0
 
     def with_batch(self, size: int) -> Effort:
         """The same effort with a batch of this many points, and enough candidates to choose them from."""
@@ -76,7 +76,7 @@ class Effort:
         def interpolate(least: float, full: float) -> int:
             return int(least * (full / least) ** level + 0.5)
 
-        # An MCMC step is cubic in n, and its result changes ever less as n grows: so fits become less frequent.
+        # An MCMC step is cubic in n, and new trials change its result less and less. So refits become less frequent.
         return cls(
             level=level,
             mcmc_steps=interpolate(3, 12),
@@ -88,7 +88,7 @@ class Effort:
             pool_size=interpolate(64, 240),
             n_climbs=interpolate(1, 2),
             n_screened=interpolate(80, 600),
-            n_monte_carlo=0 if level < 0.25 else interpolate(3, 24),
+            n_estimated=0 if level < 0.25 else interpolate(3, 24),
             n_refined=interpolate(2, 24),
         )
 
@@ -110,7 +110,7 @@ def overspent(overheads: Array, allowances: Array) -> float:
     return max(float(backwards.max(initial=0.0)), 0.0)
 
 
-def affordable_level(
+def level_within_share(
     overheads: Array,
     levels: Array,
     costs: Array,
@@ -201,7 +201,7 @@ class Pace:
     def of(
         cls, history: History, pending: tuple[Suggestion, ...], n_workers: int, overhead_share: float
     ) -> Pace:
-        """The pace given the record.
+        """The pace of a study with this history.
 
         With many workers most of the last suggestions are pending. Their overhead counts at once: when their trials
         end, it is too late to compensate it. With few workers the ended trials are enough.
@@ -238,7 +238,7 @@ class Pace:
         """
         if self.limited_by_workers:
             next_cost = min(next_cost, self.typical_cost)
-        return affordable_level(
+        return level_within_share(
             self.overheads, self.levels, self.costs, next_cost, len(self.costs), self.share, self.decided
         )
 

@@ -3,7 +3,7 @@
 `ModelBasedSearch.suggest` is Algorithm 1 of the paper, to be read from top to bottom:
 
     design      points on small subsets                             initial_design.py
-    fit         both GPs, given the history and pending trials      models.py, fitting.py
+    fit         both GPs, given the history and pending trials      models.py, fitting.py, surrogate.py
     acquire     what an evaluation is worth, per second (eq. 7)     acquire.py, acquisition/
     maximise    over configurations and sizes                       acquire.py, optimize.py
     propose     one point, and what is known about it               base.py
@@ -171,10 +171,10 @@ class ModelBasedSearch:
         return Proposal(
             candidate.point,
             candidate.origin,
-            context.effort.level,
-            self.models.predicted_seconds(candidate.cost),
-            self.models.continues(candidate.point, history, pending),
-            self._stop_rule(context, candidate.point, history, pending, rng),
+            effort=context.effort.level,
+            predicted_cost=self.models.predicted_seconds(candidate.cost),
+            continues=self.models.continues(candidate.point, history, pending),
+            stop_rule=self._stop_rule(context, candidate.point, history, pending, rng),
         )
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
@@ -203,6 +203,7 @@ class ModelBasedSearch:
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
         # Many workers do not wait for two decisions.
         refit = not fitter.is_fitted or (pace.limited_by_workers and fitter.refit_is_overdue(history))
+        # Both decisions use the same rng. The second starts from the walkers that the first has left.
         context, candidate = fit_and_maximize(least, refit)
 
         level = pace.affordable_level(candidate.cost)
@@ -256,7 +257,7 @@ class ModelBasedSearch:
         return self.effort is None and pace.affordable_level(next_cost) is None
 
     def _pace(self, history: History, pending: tuple[Suggestion, ...]) -> Pace:
-        """What past suggestions have taken, and what the next one may take."""
+        """Overhead of past suggestions, and how much the next one may take (effort.py)."""
         # Costs that are relative sizes cannot be compared with the seconds of overhead of pending suggestions.
         counted = () if self.models.spec.cost_from_fidelity else pending
         return Pace.of(history, counted, self._workers.n, self.overhead_share)
@@ -297,7 +298,10 @@ def target_evaluation_is_due(
     history: History,
     pending: tuple[Suggestion, ...],
 ) -> bool:
-    """Whether target evaluations have had less than their share of the time since the last one."""
+    """Whether enough time has passed since the last target evaluation for another one.
+
+    So target evaluations take `share` of the time.
+    """
     if share <= 0:
         return False
     last = max((trial.id for trial in history.trials if _aims_at_target(space, trial.suggestion)), default=-1)
@@ -323,8 +327,8 @@ class Fabolas(ModelBasedSearch):
         n_initial: Number of configurations of the initial design; None for a number that suits the space.
         target_share: Share of the time for target evaluations. One is due when its predicted cost is at most this share
             of (the time since the last target evaluation + its predicted cost). It evaluates the configuration with the
-            largest expected improvement at the target. So a search that is misled by small subsets still spends this
-            share of its time as a search on all the data does. 0 for never, 1 for always.
+            largest expected improvement at the target. If small subsets mislead the search, this share of its time
+            still works as a search on all the data. 0 for never, 1 for always.
         overhead_share: Share of the time for overhead.
         effort: A fixed effort for each suggestion, from 0 (least) to 1 (full), instead of `overhead_share`; an
             `Effort` for experiments.

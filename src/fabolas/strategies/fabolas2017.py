@@ -58,7 +58,7 @@ MODEL = ModelSpec(
 )
 ACQUISITION = AcquisitionConfig(
     criterion=EntropyReduction(ep_information, relative_to_uniform=True),
-    representers=improvement_representers,
+    choose_representers=improvement_representers,
     maximizer=direct_and_cma_es,
     evaluations_per_dimension=20,
     cost_offset=0.0,
@@ -74,7 +74,7 @@ EFFORT = Effort(
     pool_size=240,
     n_climbs=0,
     n_screened=600,
-    n_monte_carlo=24,
+    n_estimated=24,
     n_refined=200,
 )
 
@@ -146,13 +146,5 @@ class Fabolas2017:
 def random_on_subsets(space: Space, k: int, rng: np.random.Generator) -> Array:
     """k random configurations, their sizes in turn those of section 3.3: (k, D)."""
     x = np.array([uniform(space, rng) for _ in range(k)])
-    u = [
-        [
-            space.fidelity_coordinate(
-                name, max(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)] * f.high, f.low)
-            )
-            for name, f in space.fidelities.items()
-        ]
-        for i in range(k)
-    ]
+    u = [space.fidelity_at(INITIAL_FRACTIONS[i % len(INITIAL_FRACTIONS)]) for i in range(k)]
     return np.concatenate([x, np.array(u).reshape(k, space.n_fidelities)], axis=1)

@@ -111,11 +111,7 @@ class Hyperband:
             raise ValueError(f"hyperband has no state to restore, got {', '.join(state)}")
 
     def _proposal(self, x: Array, bracket: int, i: int, rung: Rung) -> Proposal:
-        shrink = self.eta**-rung.n_reductions
-        u = [
-            self._space.fidelity_coordinate(name, max(shrink * f.high, f.low))
-            for name, f in self._space.fidelities.items()
-        ]
+        u = self._space.fidelity_at(self.eta**-rung.n_reductions)
         return Proposal(np.concatenate([x, u]), f"bracket {bracket} rung {i}")
 
 

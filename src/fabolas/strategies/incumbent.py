@@ -20,9 +20,9 @@ def recommend(
 ) -> Incumbent | None:
     """The incumbent of a history with at least one complete trial; None with `verified_only` if none was verified.
 
-    Configurations measured at the target keep most of their measured value (see `predict_with_nugget`). One that
-    failed there is excluded, unless there is no other. So the choice uses the measured values. The stated loss and its
-    standard deviation are those of the GP, because the lowest of many measured values is too low by chance.
+    The choice uses measured values: a configuration measured at the target keeps most of its measured value
+    (`predict_with_nugget`). One that failed there is excluded, unless there is no other. The *stated* loss and standard
+    deviation are those of the GP, because the lowest of many measured values is too low by chance.
     `stated_loss.py` limits them to possible losses.
     """
     complete = np.flatnonzero(history.complete)

@@ -18,6 +18,11 @@ from fabolas.trials import History, Incumbent, Suggestion, Trial
 Direction = Literal["minimize", "maximize"]
 
 
+def loss_or_value(direction: Direction) -> str:
+    """What a number of the user is called: "loss" if it is minimised, else "value"."""
+    return "loss" if direction == "minimize" else "value"
+
+
 def check_direction(direction: str) -> Direction:
     """Return the direction.
 

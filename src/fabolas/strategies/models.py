@@ -101,14 +101,14 @@ class Models:
         else:
             surrogate = surrogate.condition_pending(pending_points)
         d = self.space.dim
-        # A pending evaluation counts as measured: a second worker must not repeat it.
-        measured = np.vstack([history.points[history.complete], pending_points])
-        measured = measured[self.space.is_at_target(measured), :d]
+        # A pending evaluation counts like a measured one: a second worker must not repeat it.
+        known = np.vstack([history.points[history.complete], pending_points])
+        known = known[self.space.is_at_target(known), :d]
         context = AcquisitionContext(
             domain=self.domain,
             surrogate=surrogate,
             ranked=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
-            measured=rank_by_prediction(surrogate, self.domain, measured),
+            measured_or_pending=rank_by_prediction(surrogate, self.domain, known),
             added_seconds=self.added_seconds(history),
             max_cost=remaining,
             effort=effort,

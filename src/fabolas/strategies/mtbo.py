@@ -127,12 +127,7 @@ def tasks(space: Space, auxiliary: tuple[float, ...]) -> Array:
         )
     rows = [np.ones(space.n_fidelities)]
     for fraction in fractions if space.n_fidelities else []:
-        u = np.array(
-            [
-                space.fidelity_coordinate(name, max(fraction * f.high, f.low))
-                for name, f in space.fidelities.items()
-            ]
-        )
+        u = space.fidelity_at(fraction)
         if u[0] < rows[-1][0]:
             rows.append(u)
     return np.array(rows)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabolas.display import error_summary, safe_html
+from fabolas.display import counted, error_summary, safe_html
 from fabolas.progress.text import duration, number, short
 from fabolas.trials import Trial
 
@@ -65,7 +65,7 @@ def study_as_html(title: str, answer: AnswerText | None, work: str, trials: Sequ
         shown = trials[-_LAST_TRIALS:]
         label = f"last {len(shown)} of {len(trials)} trials"
         if len(shown) == len(trials):
-            label = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
+            label = counted(len(trials), "trial")
         parts.append(
             f"<details style='margin-top: .4em'><summary style='{_DIM}'>{label}</summary>{_trials(shown)}</details>"
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
-from fabolas.execution import Ended, News, Reported, Started
+from fabolas.execution import Ended, EventOrReport, Reported, Started
 from fabolas.numeric_errors import default_error_state
 from fabolas.reports import Report
 from fabolas.storage import Identity, Storage
@@ -89,7 +89,8 @@ class Ledger:
         next_id: The id of the next suggestion.
         seed: The seed of the study.
         direction: Whether losses are minimised or maximised.
-        strategy_state: The strategy's state in the record when that was opened; None if it had no suggestion.
+        strategy_state: The strategy's state that the storage held when it was opened; None if no suggestion was
+            recorded.
         trajectory: (elapsed, incumbent) pairs.
         closed: Whether the storage was released; nothing can be recorded then.
     """
@@ -346,10 +347,10 @@ class Ledger:
             elapsed = self.history.elapsed + trial.suggestion.overhead + trial.cost
         return replace(trial, elapsed=elapsed, started=started, ended=ended)
 
-    def save_event(self, event: News, elapsed: float | None) -> None:
+    def save_event(self, event: EventOrReport, elapsed: float | None) -> None:
         """Have the storage keep at once what a worker reports, before the study records it.
 
-        This is the only method of a study that any thread may call, also while a suggestion is computed. It does not
+        This is the only method of a study that any thread may call, even while a suggestion is computed. It does not
         change the trials of the study. If the process is killed before ``tell_outcome``, the next one to open the
         storage finds the outcome as if it had been recorded.
         """
@@ -366,7 +367,7 @@ class Ledger:
         # If this cannot be written now, `_add_trial` writes it later, or raises then.
         with suppress(RuntimeError):
             if outcome is not None:
-                self._storage.add_reported(outcome)
+                self._storage.add_early_outcome(outcome)
             elif isinstance(event, Started):
                 self._storage.add_start(event.id, event.at)
 

@@ -3,9 +3,9 @@
 from functools import cached_property
 from pathlib import Path
 
-from fabolas.caller_warning import warn_caller
 from fabolas.display import safe_text
 from fabolas.storage.reader import StudyFile, read
+from fabolas.storage.schema import warn_of_lost_log
 from fabolas.strategies import NAMES, Strategy, make
 from fabolas.strategies.maximized import directed
 from fabolas.strategies.options import decode
@@ -14,7 +14,7 @@ from fabolas.trials import Incumbent
 
 
 def load(path: str | Path) -> "LoadedStudy":
-    """Open the file of a study to read it, also while another process runs it. Nothing is written.
+    """Open the file of a study to read it, even while another process runs it. Nothing is written.
 
         study = fabolas.load("svm.db")
         study.best_config, study.predict({"C": 10.0, "gamma": 0.1}, {"size": 5_000}), study.to_frame()
@@ -27,11 +27,7 @@ def load(path: str | Path) -> "LoadedStudy":
     """
     file = read(path)
     if file.lost_its_log:
-        warn_caller(
-            f"{safe_text(file.path)} may lack its last trials: it was copied during a run without its log, or the log "
-            "was deleted. To copy a running study use `fabolas backup FILE COPY`",
-            RuntimeWarning,
-        )
+        warn_of_lost_log(file.path)
     return LoadedStudy(file)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fabolas.reports import Report
 from fabolas.space import Space
-from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage, merge_reported
+from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage, merge_early_outcomes
 from fabolas.strategies import Strategy, options_of
 from fabolas.strategies.maximized import Direction
 from fabolas.trials import History, Suggestion, Trial
@@ -26,7 +26,7 @@ def end_unfinished(record: Record, now: float) -> list[Trial]:
         record: What the storage knows.
         now: Seconds since the epoch.
     """
-    history = History(merge_reported(record.trials, record.reported))
+    history = History(merge_early_outcomes(record.trials, record.early_outcomes))
     complete = history.costs[history.complete]
     typical = float(np.median(complete)) if len(complete) else 0.0
     known = {trial.id for trial in history.trials}

@@ -121,7 +121,7 @@ class Proposer:
             self._strategy.restore(self._draft.state_before)
             self._draft = None
 
-    def suggest(
+    def ask_for(
         self,
         config: Mapping[str, Any],
         fidelity: Mapping[str, Any] | None,

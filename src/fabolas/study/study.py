@@ -1,6 +1,8 @@
 """``Study``: ask and tell. What can be read from a study is in ``view.py``.
 
 ``ask`` goes on in ``proposer.py``, which asks the strategy. ``tell`` goes on in ``ledger.py``, which writes the record.
+A run of ``minimize`` uses more methods of the same class. Its policy calls ``ask``, or ``propose`` and ``accept`` to
+look at a proposal first. Its engine calls ``tell_outcome`` instead of ``tell``.
 """
 
 import time
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
-from fabolas.execution import Ended, News
+from fabolas.execution import Ended, EventOrReport
 from fabolas.keywords import check_keywords
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
@@ -32,7 +34,7 @@ class Study(StudyView):
     """Suggests what to evaluate, records the outcomes, and names the best configuration.
 
     All its decisions follow from its record: the same seed, outcomes and recorded overhead give the same
-    suggestions, also if the study was closed and reopened in between.
+    suggestions, even if the study was closed and reopened in between.
 
         with fabolas.Study(space, {"size": (100, 50_000)}, storage="svm.db") as study:
             suggestion = study.ask()
@@ -77,7 +79,7 @@ class Study(StudyView):
         super().__init__(space, ledger)
         self._strategy, self._ledger, self._timer = made, ledger, timer
         self._proposer = Proposer(space, made, ledger, timer)
-        self.stop_requested: str | None = None
+        self.stop_reason: str | None = None
 
     @property
     def strategy(self) -> Strategy:
@@ -170,7 +172,7 @@ class Study(StudyView):
             ValueError: If the space has no such configuration or fidelity.
             TypeError: If a value is of the wrong type.
         """
-        return self._proposer.suggest(
+        return self._proposer.ask_for(
             config, fidelity, queued=queued, origin=origin, predicted_cost=predicted_cost
         )
 
@@ -358,7 +360,7 @@ class Study(StudyView):
         """Record what a worker has reported; see ``Ledger.tell_outcome``."""
         return self._ledger.tell_outcome(ended, elapsed)
 
-    def save_event(self, event: News, elapsed: float | None = None) -> None:
+    def save_event(self, event: EventOrReport, elapsed: float | None = None) -> None:
         """Have the storage keep at once what a worker reports, from any thread; see ``Ledger.save_event``."""
         self._ledger.save_event(event, elapsed)
 
@@ -398,9 +400,9 @@ class Study(StudyView):
     def stop(self, reason: str = "study.stop() was called") -> None:
         """End the run of ``minimize`` that this study belongs to: no new trial starts, running ones are waited for.
 
-        A callback may call this. In your own loop, look at ``stop_requested``, which is the reason, or None.
+        A callback may call this. In your own loop, look at ``stop_reason``, which is the reason, or None.
         """
-        self.stop_requested = reason
+        self.stop_reason = reason
 
     def close(self) -> None:
         """Free the storage for others; a second call does nothing."""

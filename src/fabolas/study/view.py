@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fabolas._types import Array
-from fabolas.display import error_summary, safe_text
+from fabolas.display import counted, error_summary, safe_text
 from fabolas.numeric_errors import default_error_state
 from fabolas.progress.text import loss as loss_text
 from fabolas.progress.text import what_is_known
 from fabolas.space import Space
 from fabolas.strategies import Prediction, PredictiveStrategy, Strategy
 from fabolas.strategies.incumbent import prefer_verified
-from fabolas.strategies.maximized import Direction
+from fabolas.strategies.maximized import Direction, loss_or_value
 from fabolas.study.html import AnswerText, study_as_html
 from fabolas.study.table import frame_of
 from fabolas.trials import History, Incumbent, Trial
@@ -266,7 +266,7 @@ class StudyView(ABC):
 
     @property
     def _what(self) -> str:
-        return "loss" if self.direction == "minimize" else "value"
+        return loss_or_value(self.direction)
 
     def _headline(self, incumbent: Incumbent) -> str:
         """What the number is that is shown with the answer."""
@@ -279,7 +279,7 @@ class StudyView(ABC):
         n, failed = len(self.trials), int(self.history.failed.sum())
         if not n:
             return "no trials yet"
-        counts = f"{n} {'trial' if n == 1 else 'trials'}{f' ({failed} failed)' if failed else ''}"
+        counts = f"{counted(n, 'trial')}{f' ({failed} failed)' if failed else ''}"
         share = f"{self.overhead_share:.0%} of the time for choosing them"
         return f"{counts} in {self.elapsed:.4g} s, {share}"
 
@@ -297,17 +297,16 @@ class StudyView(ABC):
         incumbent = self.incumbent()
         if incumbent is not None:
             return incumbent
+        n_trials = counted(len(self.trials), "trial")
         if self.history.complete.any():
             raise RuntimeError(
-                f"there is no best configuration yet: after {len(self.trials)} trials the strategy recommends none "
+                f"there is no best configuration yet: after {n_trials} the strategy recommends none "
                 "for the target; continue with a larger budget"
             )
         last = self.trials[-1] if self.trials else None
         how = "was abandoned" if last is not None and last.status == "abandoned" else "failed"
         why = f"; the last one {how}: {safe_text(error_summary(last.error))}" if last else ""
-        raise RuntimeError(
-            f"there is no best configuration: of {len(self.trials)} trials none completed{why}"
-        )
+        raise RuntimeError(f"there is no best configuration: of {n_trials} none completed{why}")
 
 
 def _short(value: object) -> str:
