@@ -40,6 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     waiting = set()
     for item in items:
+        # Workers that collect different names refuse to run, and then all tests would be run alone.
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid}: its name holds an address; give this parameter an id")
         fixtures = set(getattr(item, "fixturenames", ()))
         if "chromium_session" in fixtures:
             item.add_marker(pytest.mark.slow)  # already its start is

@@ -265,7 +265,7 @@ def test_every_variant_comes_near_the_optimum_with_its_next_evaluation_at_the_ta
     assert np.linalg.norm(found.point[:2] - 0.4) < 0.06
 
 
-WRONG: list[tuple[dict[str, object], str]] = [
+WRONG = [
     ({"n_initial": 0}, "n_initial"),
     ({"n_initial": 2.5}, "n_initial"),
     ({"overhead_share": 1.5}, "overhead_share"),
@@ -274,7 +274,9 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"target_share": -1.0}, "target_share"),
     ({"target_share": "often"}, "target_share"),
     ({"target_share": 1.5}, "target_share"),
-    ({"model": ModelSpec(cost_from_fidelity=True)}, "expected a fixed effort"),
+    pytest.param(
+        {"model": ModelSpec(cost_from_fidelity=True)}, "expected a fixed effort", id="cost_from_fidelity"
+    ),
 ]
 
 
