@@ -8,7 +8,7 @@ import pytest
 from fabolas import History, Suggestion, Trial
 from fabolas.strategies import effort
 from fabolas.strategies.effort import BATCH_SIZE, Effort, Pace, WorkerCount, level_within_share, overspent
-from fabolas.trials import ADDED
+from fabolas.trials import ADDED, RANDOM
 
 
 def level(cost: float, thought: float = 0.0, n: int = 50) -> float | None:
@@ -124,6 +124,13 @@ def test_trials_measured_elsewhere_say_nothing_about_the_pace() -> None:
     assert alone.affordable_level(0.1 * COST) is None
     first = Pace.of(History((*added, *history(own).trials)), (), 1, 0.1)
     assert first.affordable_level(100 * COST) == pytest.approx(both.affordable_level(100 * COST), abs=0.05)
+
+
+def test_random_candidates_say_nothing_about_the_seconds_of_a_decision() -> None:
+    own = history(suggestions(range(6), overhead=0.7)).trials
+    random = history(suggestions(range(6, 11), overhead=1e-4, origin=RANDOM)).trials
+    pace = Pace.of(History((*own, *random)), (), 1, 0.1)
+    assert pace.seconds_to_decide == 0.7
 
 
 def test_workers_that_end_at_the_same_time_wait_and_are_not_gone() -> None:

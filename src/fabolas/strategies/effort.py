@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.trials import ADDED, BATCH, DESIGN, ENQUEUED, VERIFICATION, History, Suggestion
+from fabolas.trials import ADDED, BATCH, DESIGN, ENQUEUED, RANDOM, VERIFICATION, History, Suggestion
 
 OVERHEAD_SHARE = 0.1  # default share of the time for overhead
 BATCH_SIZE = 6  # further points that a quick decision keeps for the next suggestions
@@ -29,13 +29,8 @@ MAX_BUSY_SHARE = 0.5
 # should be the best ones. The batch is then used only if a decision takes longer than the evaluation.
 N_LAST_EVALUATIONS = 20.0
 
-_NOT_DECIDED = (
-    DESIGN,
-    BATCH,
-    ENQUEUED,
-    VERIFICATION,
-    ADDED,
-)  # origins of suggestions that needed no decision
+# Origins of suggestions that needed no decision.
+_NOT_DECIDED = (DESIGN, BATCH, RANDOM, ENQUEUED, VERIFICATION, ADDED)
 # A batch has at most one point for this many workers. In a longer one, the last points would be chosen without the
 # outcomes of many trials.
 WORKERS_PER_BATCH_POINT = 4
