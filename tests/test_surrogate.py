@@ -8,7 +8,7 @@ import pytest
 
 from fabolas import Float, Study
 from fabolas.gp.kernels import between
-from fabolas.model_spec import COST_TERMS, NUGGET_FRACTION
+from fabolas.model_spec import COST_LEVEL_STD, COST_TERMS, NUGGET_FRACTION
 from fabolas.surrogate import Data, Surrogate, build, fit, mixture_quantile
 from fabolas.transforms import FitTransform, identity_transform, log_excess_transform, log_transform
 from tests.helpers.models import surrogate_prior
@@ -68,7 +68,7 @@ def test_the_factor_of_a_configuration_walks_away_mostly_near_the_target() -> No
     r = np.sqrt(5.0) * np.abs(points[:, None, 0] - others[None, :, 0]) / np.exp(log_length)
     over_x = (1.0 + r + r**2 / 3.0) * np.exp(-r)
     walk = np.minimum(points[:, None, 1], others[None, :, 1]) ** 3
-    expected = over_x * (np.exp(log_amplitude) + np.exp(log_v) * walk) + 1.0  # and a shared constant
+    expected = over_x * (np.exp(log_amplitude) + np.exp(log_v) * walk) + COST_LEVEL_STD**2
     np.testing.assert_allclose(between(gp.kernel, points, others)(theta)[0], expected, rtol=1e-10)
 
 

