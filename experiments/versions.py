@@ -28,7 +28,7 @@ from experiments.paired import factor_cell, mean_known, paired_log_ratios
 
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # in full trainings
 SHOWN = (1.0, 5.0, 20.0)
-EFFORT, OVERHEAD, MAX_TRIALS = 0.3, 0.1, 300
+EFFORT, OVERHEAD, MAX_TRIALS = 0.3, 0.1, 60
 
 
 def search(family: str, seed: int) -> dict[str, Any]:
