@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
 from fabolas.trials import ADDED, History, Incumbent, Outcome, Suggestion, Trial
 
 

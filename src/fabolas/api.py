@@ -15,6 +15,7 @@ import numpy as np
 
 from fabolas.budget import Budget, Clock, Duration, Timer, seconds_of
 from fabolas.caller_warning import warn_caller
+from fabolas.direction import Direction
 from fabolas.display import error_summary, safe_lines, safe_text
 from fabolas.engine import Callback, Engine, Run
 from fabolas.execution import Limits, Objective, backend_for, wants_context
@@ -29,7 +30,6 @@ from fabolas.space import Fidelity, Space
 from fabolas.stopping import StopRules
 from fabolas.storage import Storage
 from fabolas.strategies import PredictiveStrategy, Strategy, option_names
-from fabolas.strategies.maximized import Direction
 from fabolas.study import Study, StudyView
 from fabolas.study.initial import InitialConfig, check_initial, enqueue_initial
 from fabolas.study.view import RecordCopy

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array, BoolArray
+from fabolas.curve_reports import EarlyStopRule, Report
 from fabolas.plain_values import as_loss, encodable, read_as_copies, to_float, to_json
-from fabolas.reports import EarlyStopRule, Report
 
 Status = Literal["complete", "failed", "abandoned"]
 # Origins of suggestions that a strategy made; Hyperband names its brackets and rungs instead.

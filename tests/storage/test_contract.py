@@ -14,8 +14,8 @@ import pytest
 
 from fabolas import Float, Integer, Space, Study
 from fabolas.budget import Budget, RunBudget
+from fabolas.curve_reports import Report
 from fabolas.plain_values import LARGEST_LOSS
-from fabolas.reports import Report
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
 

@@ -13,6 +13,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from fabolas._types import Array
+from fabolas.direction import check_direction
 from fabolas.numeric_errors import default_error_state
 from fabolas.optuna.parameters import Parameter, learned_conditions, learned_parameters
 from fabolas.plain_values import LARGEST_LOSS, is_loss
@@ -22,7 +23,7 @@ from fabolas.space.parse import ParsedSpace
 from fabolas.space.rules import Rule
 from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.initial_design import n_initial_points
-from fabolas.strategies.maximized import check_direction, directed
+from fabolas.strategies.maximized import directed
 from fabolas.study.proposer import separate_from_pending
 from fabolas.trials import ADDED, DESIGN, ENQUEUED, History, Incumbent, Suggestion, Trial
 

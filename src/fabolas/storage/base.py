@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction
 from fabolas.space import Space
-from fabolas.strategies.maximized import Direction
-from fabolas.strategies.options import encode
+from fabolas.storage.option_values import encode
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 

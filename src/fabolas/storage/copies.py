@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from fabolas._types import Array
+from fabolas.curve_reports import Report
+from fabolas.direction import check_direction
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import Record
 from fabolas.storage.database import write_errors
@@ -38,7 +39,6 @@ from fabolas.storage.schema import (
     point_of_blob,
     report_of_row,
 )
-from fabolas.strategies.maximized import check_direction
 from fabolas.trials import YEAR_10000, Suggestion, Trial, as_info
 
 # In a row; then the search has passed the end of a table whose length cannot be read.

@@ -7,7 +7,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
 from fabolas.storage.base import Identity, Record, check_same_study
 from fabolas.trials import Incumbent, Suggestion, Trial
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget, Usage
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction, check_direction
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import merge_early_outcomes
 from fabolas.storage.files import kind_of, resolve
@@ -36,7 +37,6 @@ from fabolas.storage.schema import (
     lost_its_log,
     point_of_blob,
 )
-from fabolas.strategies.maximized import Direction, check_direction
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 

@@ -27,9 +27,9 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.caller_warning import warn_caller
+from fabolas.curve_reports import Report
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import Record, UnwritableError
 from fabolas.storage.files import create_draft

@@ -12,8 +12,8 @@ from pathlib import Path
 from fabolas._types import Array
 from fabolas.budget import RunBudget
 from fabolas.caller_warning import warn_caller
+from fabolas.curve_reports import Report
 from fabolas.display import safe_text
-from fabolas.reports import Report
 from fabolas.storage.base import Identity, Record, UnwritableError
 from fabolas.storage.database import StudyDatabase, write_errors
 from fabolas.storage.files import kind_of, remove_drafts, resolve, unused_name

@@ -12,9 +12,9 @@ from typing import Any
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
+from fabolas.curve_reports import Report
 from fabolas.execution import Ended, EventOrReport, Reported, Started
 from fabolas.numeric_errors import default_error_state
-from fabolas.reports import Report
 from fabolas.storage import Identity, Storage
 from fabolas.strategies import Strategy
 from fabolas.study.open_suggestions import (

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.curve_reports import Report
 from fabolas.display import error_summary, safe_text
 from fabolas.execution import MIN_COST_SECONDS, Ended
 from fabolas.plain_values import to_number
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.trials import ADDED, Outcome, Suggestion, Trial, as_cost, as_info
 

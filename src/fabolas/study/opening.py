@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction
 from fabolas.space import Space
 from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage, merge_early_outcomes
 from fabolas.strategies import Strategy, options_of
-from fabolas.strategies.maximized import Direction
 from fabolas.trials import History, Suggestion, Trial
 
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
+from fabolas.direction import Direction, check_direction
 from fabolas.execution import Ended, EventOrReport
 from fabolas.keywords import check_keywords
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
 from fabolas.strategies import Prediction, Proposal, Strategy, make, option_names
-from fabolas.strategies.maximized import Direction, check_direction, directed
+from fabolas.strategies.maximized import directed
 from fabolas.study.ledger import Ledger, OverheadTimer
 from fabolas.study.opening import check_overhead, identity_of, storage_of
 from fabolas.study.proposer import Proposer

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fabolas._types import Array
+from fabolas.direction import Direction, loss_or_value
 from fabolas.display import counted, error_summary, safe_text
 from fabolas.numeric_errors import default_error_state
 from fabolas.progress.text import loss as loss_text
@@ -14,7 +15,6 @@ from fabolas.progress.text import what_is_known
 from fabolas.space import Space
 from fabolas.strategies import Prediction, PredictiveStrategy, Strategy
 from fabolas.strategies.incumbent import prefer_verified
-from fabolas.strategies.maximized import Direction, loss_or_value
 from fabolas.study.html import AnswerText, study_as_html
 from fabolas.study.table import frame_of
 from fabolas.trials import History, Incumbent, Trial
