@@ -140,19 +140,19 @@ class Verification:
         at_target = run.study.space.is_at_target(history.points)
         if (history.complete & at_target).any():
             return False
-        very_late = run.budget.seconds is not None and run.seconds_used > 2 * run.budget.seconds
+        very_late = run.budget.seconds is not None and run.used.seconds > 2 * run.budget.seconds
         most = 1 if very_late or run.trials_left <= 0 else _MAX_FAILED
         return int((history.failed & at_target).sum()) < most
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         """Remember when the last step ended; every evaluation at the target counts as one."""
         at_target = bool(run.study.space.is_at_target(trial.point[None])[0])
         if trial.status != "abandoned" and (trial.suggestion.origin == VERIFICATION or at_target):
-            self._last_step = run.seconds_used
+            self._last_step = run.used.seconds
 
     def _remaining(self, run: RunState) -> Remaining:
         """What is left of the budget now; the clock is read once."""
-        used, limit = run.seconds_used, run.budget.seconds
+        used, limit = run.used.seconds, run.budget.seconds
         last = run.seconds_used_before if self._last_step is None else self._last_step
         return Remaining(
             run.budget, math.inf if limit is None else limit - used, run.trials_left, used - last
@@ -240,8 +240,8 @@ class VerifyingPolicy:
                 return ask_to_verify(study, finalist)
         return study.accept(proposal, queued=True)
 
-    def ended(self, trial: Trial, run: RunState) -> None:
-        self._verification.ended(trial, run)
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
+        self._verification.trial_ended(trial, run)
 
     def answer(self, run: RunState) -> Incumbent | None:
         return run.study.verified_incumbent()

@@ -112,7 +112,8 @@ class StudyFile:
         if self.run_budget is None:
             return None
         run_seconds = None if self.lock_owner is None else max(now - self.run_budget.started, 0.0)
-        return self.run_budget.usage(self.history, run_seconds=run_seconds)
+        pending = self.started_suggestions if self.run_budget.workers is None else ()
+        return self.run_budget.usage(self.history, pending, run_seconds=run_seconds)
 
 
 def read(path: str | Path) -> StudyFile:
