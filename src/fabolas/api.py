@@ -98,8 +98,8 @@ class Result(StudyView):
         """The answer when the run ended; None if no trial was completed, or if the strategy recommends none."""
         return self._summary.incumbent
 
-    def _verification(self, incumbent: Incumbent) -> str:
-        known = super()._verification(incumbent)
+    def _verification_text(self, incumbent: Incumbent) -> str:
+        known = super()._verification_text(incumbent)
         if self.unverified is None:
             return known
         return (
@@ -108,9 +108,9 @@ class Result(StudyView):
             else f"{known}: {self.unverified}"
         )
 
-    def _work(self) -> str:
+    def _counts_text(self) -> str:
         if not self._ran_nothing:
-            return super()._work()
+            return super()._counts_text()
         ended_early = self.stopped or self.given_up
         why = (
             ", because earlier runs of this study have used up the budget; give a larger one, fresh_budget=True or "
@@ -118,7 +118,7 @@ class Result(StudyView):
             if ended_early is None
             else f": {ended_early}"
         )
-        return f"{super()._work()}\nno trial was run now{why}"
+        return f"{super()._counts_text()}\nno trial was run now{why}"
 
     def __repr__(self) -> str:
         counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"

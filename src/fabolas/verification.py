@@ -40,7 +40,7 @@ from fabolas.target_plan import (
     is_verifying,
     make_plan,
     probably_fits,
-    seconds_without_refit,
+    seconds_for_run,
     without_tried,
 )
 from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
@@ -66,7 +66,7 @@ class Verification:
 
     def seconds_left(self, run: RunState) -> float:
         """Seconds left of the budget, without those needed after the run; infinite without a time budget."""
-        return seconds_without_refit(self._plan, self._remaining(run), self._rules)
+        return seconds_for_run(self._plan, self._remaining(run), self._rules)
 
     def reserve(self, run: RunState) -> float:
         """Seconds to keep for an evaluation of the incumbent at the target; 0 if it had one."""

@@ -26,6 +26,7 @@ from fabolas.storage.lock import lock_owner
 from fabolas.storage.reader import connect_to_read, read
 from fabolas.storage.schema import (
     APPLICATION_ID,
+    EARLY_OUTCOMES,
     OUTCOME_COLUMNS,
     REPORT_COLUMNS,
     SCHEMA,
@@ -258,11 +259,11 @@ def _suggestion_of_row(row: tuple[Any, ...], space: Space) -> Suggestion:
 def _trials(
     connection: sqlite3.Connection, suggestions: dict[int, Suggestion], limit: int, counts: Counter[str]
 ) -> list[Trial]:
-    """The trials, then the reported outcomes."""
+    """The trials, then the early outcomes."""
     found: dict[int, Trial] = {}
     elapsed = 0.0
     reports = _reports(connection, limit, counts)
-    for table in ("outcome", "reported"):
+    for table in ("outcome", EARLY_OUTCOMES):
         for row in _rows(connection, OUTCOME_COLUMNS, table, "position", limit):
             try:
                 repaired = _repaired(row, elapsed)

@@ -1,4 +1,4 @@
-"""A storage that keeps the record in memory: the simplest backend, and the default."""
+"""A storage that keeps the record in memory: the simplest one, and the default."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,7 +103,7 @@ class MemoryStorage:
     def add_early_outcome(self, trial: Trial) -> None:
         self._check_unended(trial.id)
         if trial.id in self._early_outcomes:
-            raise ValueError(f"an outcome of suggestion {trial.id} was already reported")
+            raise ValueError(f"suggestion {trial.id} already has an early outcome")
         self._early_outcomes[trial.id] = trial
 
     def add_trial(self, trial: Trial) -> None:

@@ -54,7 +54,7 @@ class StudyFile:
         space: Parameters and fidelities, without conditions and forbidden clauses.
         suggestions: All suggestions, ordered by id. A choice that Python cannot write as a literal is its text.
         started: Suggestion id -> when its evaluation started, in seconds since the epoch.
-        trials: All trials in the order in which they ended, then the reported outcomes.
+        trials: All trials in the order in which they ended, then the early outcomes.
         state: The strategy's arrays; None before the first suggestion.
         run_budget: Budget of the run that has the study open, or had it open last; None if it had no budget.
         lost_its_log: Whether the last trials may be missing, because the file was copied during a run without its

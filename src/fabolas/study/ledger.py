@@ -339,7 +339,7 @@ class Ledger:
         return trial
 
     def _with_times(self, trial: Trial, elapsed: float | None) -> Trial:
-        """The trial with the times at which it started and ended; it ends now, unless its end was reported."""
+        """The trial with the times at which it started and ended: now, or when a worker returned it."""
         entry = self.open_suggestions.get(trial.id)
         started = None if entry is None else entry.started_at
         ended = time.time() if entry is None or entry.outcome is None else entry.outcome.ended

@@ -19,7 +19,7 @@ from fabolas.trials import History, Suggestion, Trial
 def end_unfinished(record: Record, now: float) -> list[Trial]:
     """The trials that were running when the study was closed or its process died, in the order in which they end now.
 
-    An outcome that a worker had reported is kept. The other trials are abandoned, with an estimated cost.
+    An early outcome, which a worker had returned, is kept. The other trials are abandoned, with an estimated cost.
     Suggestions that were not started are not among them.
 
     Args:

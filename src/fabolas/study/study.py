@@ -312,7 +312,7 @@ class Study(StudyView):
     ) -> Trial:
         """Record that the study stopped waiting for a suggestion: its time counts, its configuration is not blamed.
 
-        If a worker has reported its outcome, that outcome is recorded instead.
+        If a worker has returned its outcome, that outcome is recorded instead.
 
         Args:
             suggestion: What ``ask`` returned, or its id.
@@ -358,7 +358,7 @@ class Study(StudyView):
         return self._ledger.add_from_elsewhere(config, fidelity, loss, cost, info, self.strategy.state())
 
     def tell_outcome(self, ended: Ended, elapsed: float | None = None) -> Trial:
-        """Record what a worker has reported; see ``Ledger.tell_outcome``."""
+        """Record what a worker has returned; see ``Ledger.tell_outcome``."""
         return self._ledger.tell_outcome(ended, elapsed)
 
     def save_event(self, event: EventOrReport, elapsed: float | None = None) -> None:
