@@ -196,8 +196,9 @@ def minimize(
         strategy: Name of a strategy, or a strategy.
         storage: File that keeps the record; an existing one is continued. None keeps it in memory.
         seed: Whole number >= 0; None draws one.
-        overhead: Seconds to record as overhead of every suggestion instead of the measured time; a run with
-            one worker is then exactly reproducible.
+        overhead: Seconds to record as overhead of every suggestion instead of the measured time. A run is then exactly
+            reproducible if it has one worker and ``max_trials`` but no ``time_budget``, and if the objective states its
+            costs (``Outcome(loss, cost=...)``).
         workers: Number of trials at once. One runs in this process; several, or one with a limit, run in
             processes of their own.
         executor: Runs the trials instead: any ``concurrent.futures.Executor``, a Dask ``Client``, or the address of

@@ -11,6 +11,9 @@ other configurations than the incumbent. A policy with a ``Verification`` spends
 3. Final phase. In the last part of the time, or the last few trials, all evaluations are at the target. If the
    incumbent turns out worse than predicted, the next best is evaluated there, as long as the budget lasts.
 
+Time is by the clock here, not by the record: the time that nobody records, for example of callbacks, must not make the
+last evaluation end after the budget.
+
 If the budget cannot hold one evaluation at the target, a warning says so as soon as it is predicted, and
 ``why_unverified`` says it again after the run.
 """
