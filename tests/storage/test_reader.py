@@ -234,3 +234,14 @@ def test_a_file_counts_the_time_of_a_run_with_several_workers_as_the_run_does(tm
         used = read(path).usage(now=0.0)
         assert used is not None
         assert used.seconds == run.used.seconds == 100.0
+
+
+def test_a_file_counts_the_overhead_of_a_running_trial_as_the_run_does(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with Study({"x": Float(0.0, 1.0)}, strategy="random", storage=path, seed=0, overhead=3.0) as study:
+        run = RunState(study, Budget(1000.0), Timer(lambda: 0.0))
+        study.tell(study.ask(), 0.5, cost=200.0)
+        study.ask()
+        used = read(path).usage(now=0.0)
+        assert used is not None
+        assert used.seconds == run.used.seconds == 206.0
