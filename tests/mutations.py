@@ -144,8 +144,8 @@ MUTATIONS = (
     Mutation(
         "the start of the workers counts towards the budget",
         "dispatch.py",
-        "            self._state.restart_timer()\n",
-        "            self._state.incumbent_is_due\n",
+        "            self._run.restart_timer()\n",
+        "            self._run.incumbent_is_due\n",
         "test_engine.py -k start_of_the_workers",
     ),
     Mutation(

@@ -73,7 +73,7 @@ ABANDONED = Trial(suggestion(2), "abandoned", None, 4.0, error="interrupted", el
 HISTORY = History((trial(0, 5.0), MEASURED_ELSEWHERE, ABANDONED, trial(3, 15.0)))
 
 
-def started(history: History = NO_TRIALS, **rules: bool) -> RunBudget:
+def started(history: History = NO_TRIALS, **rules: Any) -> RunBudget:
     usual = {"fresh": False, "count_abandoned": True, "verify": False}
     return RunBudget.start(BUDGET, 1e9, history, history.elapsed, **(usual | rules))
 
@@ -116,12 +116,25 @@ def test_abandoned_trials_count_on_request(fresh: bool) -> None:
 
 
 def test_with_several_workers_the_costs_of_the_run_are_divided_among_them() -> None:
-    run = started(History(HISTORY.trials[:1]))
-    at_once = History((*HISTORY.trials, trial(4, 15.0, cost=16.0)))
-    assert run.usage(at_once, workers=4).seconds == 5.0 + (4.0 + 4.0 + 16.0) / 4
-    assert run.usage(at_once, workers=4, run_seconds=30.0).seconds == 35.0
+    run = started(History(HISTORY.trials[:1]), workers=4)
+    at_once = History((*HISTORY.trials, trial(4, 15.0, cost=160.0)))
+    assert run.usage(at_once).seconds == 5.0 + (4.0 + 4.0 + 160.0) / 4
+    assert run.usage(at_once, run_seconds=30.0).seconds == 5.0 + (4.0 + 4.0 + 160.0) / 4
+    assert run.usage(at_once, run_seconds=60.0).seconds == 65.0
+
+
+def test_after_a_run_with_several_workers_the_time_that_its_trials_recorded_by_the_clock_counts() -> None:
+    assert started(workers=4).usage(HISTORY).seconds == 15.0
 
 
 def test_the_storage_gives_back_the_same_budget() -> None:
-    run = started(HISTORY, fresh=True, count_abandoned=False, verify=True)
+    run = started(HISTORY, fresh=True, count_abandoned=False, verify=True, workers=3)
     assert RunBudget.of(json.loads(json.dumps(run.describe()))) == run
+
+
+def test_the_budget_of_a_file_that_does_not_say_how_many_workers_there_were_is_that_of_one_after_another() -> (
+    None
+):
+    run = started(HISTORY)
+    old = {name: value for name, value in run.describe().items() if name != "workers"}
+    assert RunBudget.of(old) == run

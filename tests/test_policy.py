@@ -7,7 +7,7 @@ import pytest
 
 from fabolas import Incumbent, Study, Suggestion, Trial
 from fabolas.budget import Budget, Timer
-from fabolas.engine import Engine, Run
+from fabolas.engine import Engine, RunSummary
 from fabolas.execution import Ended, Inline, Job
 from fabolas.policy import AskUntilUsedUp, Policy, RunState
 from tests.helpers.clock import Clock
@@ -32,7 +32,7 @@ class Twice:
             return None
         return run.study.ask_for(self.config, {"size": 10 + 90 * len(run.study.trials)}, queued=True)
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         assert run.study.trials[-1] == trial
         self.ended_trials.append(trial)
 
@@ -40,7 +40,7 @@ class Twice:
         return run.incumbent
 
 
-def run(study: Study, policy: Policy, budget: Budget, **options: Any) -> Run:
+def run(study: Study, policy: Policy, budget: Budget, **options: Any) -> RunSummary:
     backend = Inline(lambda job: Ended(job.id, "complete", float(job.config["x"]), 1.0))
     return Engine(study, backend, budget, Timer(Clock()), policy=policy, **options).run()
 
@@ -62,14 +62,14 @@ def test_a_run_state_says_what_is_left_of_both_limits() -> None:
         assert (state.seconds_left, state.trials_left, state.remaining) == (100.0, 5, 100.0)
         s.tell(s.ask(), 0.5, cost=30.0)
         s.ask()
-        assert (state.seconds_used, state.seconds_left, state.trials_used, state.trials_left) == (
+        assert (state.used.seconds, state.seconds_left, state.used.trials, state.trials_left) == (
             30.0,
             70.0,
             1,
             3,
         )
         clock.now += 45.0  # more by the clock than by the record
-        assert (state.seconds_used, state.seconds_left, state.remaining) == (45.0, 55.0, 70.0)
+        assert (state.used.seconds, state.seconds_left, state.remaining) == (45.0, 55.0, 70.0)
         assert not state.used_up
         clock.now += 55.0
         assert state.used_up
@@ -86,9 +86,9 @@ def test_what_the_study_used_before_a_run_counts_unless_the_budget_is_fresh() ->
         s.tell(s.ask(), 0.5, cost=30.0)
         counted = RunState(s, Budget(100.0, 5), Timer(Clock()))
         fresh = RunState(s, Budget(100.0, 5), Timer(Clock()), fresh_budget=True)
-        assert (counted.seconds_used, counted.seconds_used_before, counted.trials_used) == (30.0, 30.0, 1)
-        assert (fresh.seconds_used, fresh.seconds_used_before, fresh.trials_used) == (0.0, 0.0, 0)
-        assert fresh.study_elapsed == counted.study_elapsed == 30.0
+        assert (counted.used.seconds, counted.seconds_used_before, counted.used.trials) == (30.0, 30.0, 1)
+        assert (fresh.used.seconds, fresh.seconds_used_before, fresh.used.trials) == (0.0, 0.0, 0)
+        assert fresh.used.study_seconds == counted.used.study_seconds == 30.0
 
 
 @pytest.mark.parametrize(("count_abandoned", "n_trials"), [(True, 4), (False, 5)])

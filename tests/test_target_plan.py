@@ -19,7 +19,7 @@ from fabolas.target_plan import (
     make_plan,
     probably_fits,
     reserve,
-    seconds_without_refit,
+    seconds_for_run,
     without_tried,
 )
 
@@ -43,9 +43,9 @@ def test_the_reserve_is_the_time_in_which_an_evaluation_at_the_target_probably_e
 
 
 def test_a_refit_takes_time_after_the_run() -> None:
-    rules = VerificationRules(refit=2.0, may_exceed=True, reserved_share=0.9)
-    assert seconds_without_refit(STEP, remaining(50.0), rules) == 50.0 - 2 * 16.0
-    assert seconds_without_refit(STEP, remaining(50.0), RULES) == 50.0
+    rules = VerificationRules(evaluations_after_run=2.0, may_exceed=True, reserved_share=0.9)
+    assert seconds_for_run(STEP, remaining(50.0), rules) == 50.0 - 2 * 16.0
+    assert seconds_for_run(STEP, remaining(50.0), RULES) == 50.0
 
 
 def test_the_final_phase_has_time_for_two_evaluations_at_the_target() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
 from fabolas.trials import ADDED, History, Incumbent, Outcome, Suggestion, Trial
 
 
 def suggestion(number: int = 0, overhead: float = 0.5) -> Suggestion:
-    return Suggestion(number, {"C": 1.0}, {"size": 100}, np.array([0.25, 1.0]), "design", overhead)
+    return Suggestion(
+        number, {"C": 1.0}, {"size": 100}, np.array([0.25, 1.0]), "design", overhead, effort=number / 4
+    )
 
 
 def complete(number: int, loss: float, cost: float = 1.0, overhead: float = 0.5) -> Trial:
@@ -173,7 +175,7 @@ def test_appending_makes_a_new_history_with_the_arrays_in_order_of_ending() -> N
     np.testing.assert_array_equal(history.costs, [1.0, 2.0, 4.0])
     np.testing.assert_array_equal(history.failed, [False, True, False])
     np.testing.assert_array_equal(history.overheads, [0.5, 0.5, 0.1])
-    np.testing.assert_array_equal(history.efforts, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(history.efforts, [0.25, 0.0, 0.5])
     assert history.points.shape == (3, 2)
     assert history.spent == pytest.approx(8.1)
     with pytest.raises(ValueError, match="read-only"):

@@ -326,3 +326,19 @@ def test_a_verifying_trial_records_the_predicted_cost_that_its_timeout_needs() -
     assert verifying
     for trial in verifying:
         assert trial.suggestion.predicted_cost == pytest.approx(trial.cost, rel=2.0)
+
+
+def test_time_that_nobody_records_does_not_make_the_last_evaluation_end_after_the_budget() -> None:
+    clock = Clock()
+
+    def objective(config: dict[str, Any], size: int) -> Outcome:
+        clock.now += size / 1000
+        return Outcome(honest(config["x"], size), cost=size / 1000)
+
+    def slow_callback(study: Study, trial: Trial) -> None:
+        clock.now += 0.5 * trial.cost  # is in no record
+
+    settings: dict[str, Any] = {"seed": 0, "overhead": 0.05, "effort": 0.0, "clock": clock, "progress": False}
+    result = fabolas.minimize(objective, *SPACE, time_budget=100.0, callbacks=[slow_callback], **settings)
+    assert result.verified
+    assert clock.now < 110.0

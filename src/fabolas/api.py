@@ -15,8 +15,9 @@ import numpy as np
 
 from fabolas.budget import Budget, Clock, Duration, Timer, seconds_of
 from fabolas.caller_warning import warn_caller
+from fabolas.direction import Direction
 from fabolas.display import error_summary, safe_lines, safe_text
-from fabolas.engine import Callback, Engine, Run
+from fabolas.engine import Callback, Engine, RunSummary
 from fabolas.execution import Limits, Objective, backend_for, wants_context
 from fabolas.execution.checkpoints import CheckpointLimits
 from fabolas.execution.limits import bytes_of
@@ -29,7 +30,6 @@ from fabolas.space import Fidelity, Space
 from fabolas.stopping import StopRules
 from fabolas.storage import Storage
 from fabolas.strategies import PredictiveStrategy, Strategy, option_names
-from fabolas.strategies.maximized import Direction
 from fabolas.study import Study, StudyView
 from fabolas.study.initial import InitialConfig, check_initial, enqueue_initial
 from fabolas.study.view import RecordCopy
@@ -46,7 +46,7 @@ class Result(StudyView):
 
     Args:
         study: The study when the run ended.
-        run: How the run ended.
+        summary: How the run ended.
         unverified: Why the answer is not verified; see the attribute.
         ran_nothing: Whether earlier runs had used up the budget, so that no trial was run.
 
@@ -60,14 +60,19 @@ class Result(StudyView):
     """
 
     def __init__(
-        self, study: StudyView, run: Run, unverified: str | None = None, *, ran_nothing: bool = False
+        self,
+        study: StudyView,
+        summary: RunSummary,
+        unverified: str | None = None,
+        *,
+        ran_nothing: bool = False,
     ) -> None:
         super().__init__(
             study.space,
             RecordCopy(study.seed, study.direction, study.history, study.overhead, study.trajectory),
         )
-        self._strategy, self._run = study.strategy, run
-        self.interrupted, self.given_up, self.stopped = run.interrupted, run.given_up, run.stopped
+        self._strategy, self._summary = study.strategy, summary
+        self.interrupted, self.given_up, self.stopped = summary.interrupted, summary.given_up, summary.stopped
         self.unverified, self._ran_nothing = unverified, ran_nothing
 
     @property
@@ -81,20 +86,20 @@ class Result(StudyView):
 
         With ``fresh_budget=True`` the time of earlier runs is not included, unlike in ``Study.elapsed``.
         """
-        return self._run.elapsed
+        return self._summary.elapsed
 
     @property
     def overhead_share(self) -> float:
         """Overhead as a share of the time that the study has used."""
-        total = self._run.study_elapsed
+        total = self._summary.study_elapsed
         return min(self.overhead / total, 1.0) if total > 0 else 0.0
 
     def incumbent(self) -> Incumbent | None:
         """The answer when the run ended; None if no trial was completed, or if the strategy recommends none."""
-        return self._run.incumbent
+        return self._summary.incumbent
 
-    def _verification(self, incumbent: Incumbent) -> str:
-        known = super()._verification(incumbent)
+    def _verification_text(self, incumbent: Incumbent) -> str:
+        known = super()._verification_text(incumbent)
         if self.unverified is None:
             return known
         return (
@@ -103,9 +108,9 @@ class Result(StudyView):
             else f"{known}: {self.unverified}"
         )
 
-    def _work(self) -> str:
+    def _counts_text(self) -> str:
         if not self._ran_nothing:
-            return super()._work()
+            return super()._counts_text()
         ended_early = self.stopped or self.given_up
         why = (
             ", because earlier runs of this study have used up the budget; give a larger one, fresh_budget=True or "
@@ -113,7 +118,7 @@ class Result(StudyView):
             if ended_early is None
             else f": {ended_early}"
         )
-        return f"{super()._work()}\nno trial was run now{why}"
+        return f"{super()._counts_text()}\nno trial was run now{why}"
 
     def __repr__(self) -> str:
         counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"
@@ -191,8 +196,9 @@ def minimize(
         strategy: Name of a strategy, or a strategy.
         storage: File that keeps the record; an existing one is continued. None keeps it in memory.
         seed: Whole number >= 0; None draws one.
-        overhead: Seconds to record as overhead of every suggestion instead of the measured time; a run with
-            one worker is then exactly reproducible.
+        overhead: Seconds to record as overhead of every suggestion instead of the measured time. A run is then exactly
+            reproducible if it has one worker and ``max_trials`` but no ``time_budget``, and if the objective states its
+            costs (``Outcome(loss, cost=...)``).
         workers: Number of trials at once. One runs in this process; several, or one with a limit, run in
             processes of their own.
         executor: Runs the trials instead: any ``concurrent.futures.Executor``, a Dask ``Client``, or the address of
@@ -255,6 +261,7 @@ def minimize(
         Study(space, overhead=overhead, clock=clock, **options) as study,
     ):
         enqueue_initial(study, initial)
+        policy, n_before = _policy(study, verify), len(study.trials)
         engine = Engine(
             study,
             backend,
@@ -262,7 +269,7 @@ def minimize(
             Timer(clock),
             fresh_budget=fresh_budget,
             max_failures=max_failures,
-            policy=_policy(study, verify),
+            policy=policy,
             limits=limits,
             callbacks=callbacks,
             stop_rules=stop_rules,
@@ -270,25 +277,18 @@ def minimize(
             checkpoint_limits=checkpoint_limits,
             grace=grace,
         )
-        n_before = len(study.trials)
         with show_progress(progress, budget, clock) as display:
-            run = engine.run(display if progress else None, interrupts)
-        _check_answer(study, run)
-        ran_nothing = 0 < n_before == len(study.trials) and not run.interrupted
-        return Result(study, run, _why_unverified(study, run, budget, verify), ran_nothing=ran_nothing)
-
-
-def verifies(study: Study, verify: bool) -> bool:
-    """Whether a run has to verify its answer: its strategy predicts losses at the target from smaller fidelities."""
-    return verify and bool(study.space.fidelities) and isinstance(study.strategy, PredictiveStrategy)
-
-
-def _why_unverified(study: Study, run: Run, budget: Budget, verify: bool) -> str | None:
-    return why_unverified(study, budget, run.incumbent) if verifies(study, verify) else None
+            summary = engine.run(display if progress else None, interrupts)
+        _check_answer(study, summary)
+        ran_nothing = 0 < n_before == len(study.trials) and not summary.interrupted
+        unverified = why_unverified(study, budget, summary.incumbent) if policy.verifies else None
+        return Result(study, summary, unverified, ran_nothing=ran_nothing)
 
 
 def _policy(study: Study, verify: bool) -> Policy:
-    return VerifyingPolicy() if verifies(study, verify) else AskUntilUsedUp()
+    """A policy that verifies the answer if the strategy predicts losses at the target from smaller fidelities."""
+    predicts = bool(study.space.fidelities) and isinstance(study.strategy, PredictiveStrategy)
+    return VerifyingPolicy() if verify and predicts else AskUntilUsedUp()
 
 
 def maximize(
@@ -417,20 +417,20 @@ class GaveUpWarning(RuntimeWarning):
     """The run gave up, and there is an answer. The command line prints it as a message instead."""
 
 
-def _check_answer(study: Study, run: Run) -> None:
+def _check_answer(study: Study, summary: RunSummary) -> None:
     """Raise if trials failed and none is complete. If the run gave up otherwise, warn: there is a result."""
     history = study.history
     if history.complete.any():
-        if run.given_up is not None:
-            warn_caller(run.given_up, GaveUpWarning)
+        if summary.given_up is not None:
+            warn_caller(summary.given_up, GaveUpWarning)
         return
-    if run.given_up is not None:
-        raise NoAnswerError(run.given_up)
-    if history.failed.any() and not run.interrupted:
+    if summary.given_up is not None:
+        raise NoAnswerError(summary.given_up)
+    if history.failed.any() and not summary.interrupted:
         error = history.trials[int(np.flatnonzero(history.failed)[-1])].error or ""
-        summary = safe_text(error_summary(error))
+        last = safe_text(error_summary(error))
         lines = f"\n{safe_lines(error.strip())}" if "\n" in error.strip() else ""
         raise NoAnswerError(
             f"no trial completed: {int(history.failed.sum())} of {len(history)} failed. The last error was: "
-            f"{summary}{lines}"
+            f"{last}{lines}"
         )

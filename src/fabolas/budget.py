@@ -1,6 +1,6 @@
 """The budget of a run: durations, the timer, the limits, and what counts towards them.
 
-``RunBudget.usage`` is the only place that decides what counts.
+``RunBudget.usage`` decides what counts. The recorded time itself is summed in ``Ledger._with_times``.
 """
 
 import math
@@ -113,6 +113,7 @@ class RunBudget:
         count_abandoned: Whether abandoned trials count towards the number of trials.
         verify: Whether the answer of the run should be a configuration that was evaluated at the target.
         trials_before: Number of trials that had ended before the run, whatever their origin.
+        workers: If trials run at the same time, how many; None if they run one after another.
     """
 
     budget: Budget
@@ -123,6 +124,7 @@ class RunBudget:
     count_abandoned: bool = True
     verify: bool = False
     trials_before: int = 0
+    workers: int | None = None
 
     @classmethod
     def start(
@@ -135,6 +137,7 @@ class RunBudget:
         fresh: bool,
         count_abandoned: bool,
         verify: bool,
+        workers: int | None = None,
     ) -> "RunBudget":
         """The budget of a run that starts now.
 
@@ -146,9 +149,10 @@ class RunBudget:
             fresh: Whether what the study has used before does not count.
             count_abandoned: Whether abandoned trials count towards the number of trials.
             verify: As the attribute.
+            workers: As the attribute.
         """
         uncounted = (elapsed, _n_counted(history, count_abandoned)) if fresh else (0.0, 0)
-        return cls(budget, started, elapsed, *uncounted, count_abandoned, verify, len(history))
+        return cls(budget, started, elapsed, *uncounted, count_abandoned, verify, len(history), workers)
 
     @property
     def seconds_before(self) -> float:
@@ -161,25 +165,23 @@ class RunBudget:
         pending: Sequence[Suggestion] = (),
         *,
         run_seconds: float | None = None,
-        workers: int | None = None,
     ) -> Usage:
         """What a study has used of the budget.
 
         Time counts by the clock, or by the record if that is more: an objective may state costs that take no time.
-        Trials that were measured elsewhere do not count.
+        If trials run one after another, the recorded time is the sum of costs and overhead. If they run at the same
+        time, it is at least the sum of the costs / workers. Trials that were measured elsewhere do not count.
 
         Args:
             history: The ended trials of the study.
-            pending: Its pending suggestions; their overhead counts if trials run one after another.
+            pending: Its pending suggestions; their overhead counts if trials run one after another, else give none.
             run_seconds: Seconds since the run started; None if it has ended, or if the record alone should count.
-            workers: If trials run at the same time, how many: the record then counts as if all workers were always
-                busy. None takes the seconds that the record states.
         """
         recorded = history.elapsed + sum(suggestion.overhead for suggestion in pending)
-        if workers is not None:
+        if self.workers is not None:
             of_run = slice(self.trials_before, None)
             cost = float(history.costs[of_run][~history.added[of_run]].sum())
-            recorded = self.elapsed_before + cost / workers
+            recorded = max(history.elapsed, self.elapsed_before + cost / self.workers)
         by_clock = 0.0 if run_seconds is None else self.elapsed_before + run_seconds
         seconds = max(recorded, by_clock)
         n_trials = _n_counted(history, self.count_abandoned) - self.uncounted_trials

@@ -27,22 +27,19 @@ class Dispatcher:
 
     Args:
         backend: Evaluates trials.
-        state: How far the run is.
+        run: How far the run is.
         shutdown: Whether the run is ending.
         curves: Prepares the jobs of trainings that report on the way.
         limits: What one trial may use.
         trial_directory: Where trials get directories of their own.
         timer: The timer of the run.
         grace: See ``Engine``.
-
-    Attributes:
-        in_objective: Whether the objective runs in this thread, where only an exception can end it.
     """
 
     def __init__(
         self,
         backend: Backend,
-        state: RunState,
+        run: RunState,
         shutdown: Shutdown,
         curves: TrainingCurves,
         limits: Limits,
@@ -50,20 +47,21 @@ class Dispatcher:
         timer: Timer,
         grace: float | None,
     ) -> None:
-        self._backend, self._state, self._study, self._shutdown = backend, state, state.study, shutdown
+        self._backend, self._run, self._study, self._shutdown = backend, run, run.study, shutdown
         self._curves, self._limits, self._trial_directory = curves, limits, trial_directory
-        seconds = state.budget.seconds or 0.0
+        seconds = run.budget.seconds or 0.0
         self._grace = max(_MIN_GRACE_SECONDS, _GRACE_SHARE * seconds) if grace is None else grace
         self._timer = timer
         self._used_up_at: float | None = None  # by the timer, when the time budget was used up
-        self.in_objective = False
+        # Whether the objective runs in this thread, where only an exception can end it.
+        self._in_objective = False
         backend.listen(self._save_event)
 
     def start_workers(self) -> None:
         """Start the workers. The budget starts when one of them can run a trial, or after the grace period."""
         if self._backend.asynchronous and not self._is_over():
             self._backend.start(self._grace)
-            self._state.restart_timer()
+            self._run.restart_timer()
 
     def has_room(self) -> bool:
         """Whether a worker is free, or a suggestion should be prepared for the next one that becomes free."""
@@ -71,7 +69,7 @@ class Dispatcher:
 
     def submit(self, suggestion: Suggestion) -> None:
         """Have the trial of a suggestion evaluated."""
-        left = self._state.seconds_left
+        left = self._run.seconds_left
         complete = self._study.history.costs[self._study.history.complete]
         longest = float(complete.max()) if len(complete) else None
         job = Job(
@@ -87,20 +85,20 @@ class Dispatcher:
 
     def next_event(self, timeout: float | None) -> Event | None:
         """The next event of the backend; None if there was none for ``timeout`` seconds, or after ``wake``."""
-        self.in_objective = not self._backend.asynchronous
+        self._in_objective = not self._backend.asynchronous
         try:
-            if self.in_objective and self._shutdown.at_once:  # by a Ctrl-C just before the line above
+            if self._in_objective and self._shutdown.at_once:  # by a Ctrl-C just before the line above
                 raise KeyboardInterrupt
             return self._backend.next(timeout)
         finally:
-            self.in_objective = False
+            self._in_objective = False
 
     def seconds_to_wait(self) -> float | None:
         """Seconds until the time budget is used up, or, after that, until the grace period ends; None for no limit."""
-        if self._state.budget.seconds is None or not self._backend.asynchronous:
+        if self._run.budget.seconds is None or not self._backend.asynchronous:
             return None
-        if self._state.seconds_left > 0:
-            return max(self._state.seconds_left, 0.001)
+        if self._run.seconds_left > 0:
+            return max(self._run.seconds_left, 0.001)
         if self._used_up_at is None:
             self._used_up_at = self._timer()
         left = self._used_up_at + self._grace - self._timer()
@@ -112,7 +110,7 @@ class Dispatcher:
         reason = f"it had not ended {self._grace:.4g} s after the end of the time budget (see grace)"
         for suggestion in pending:
             if not self._backend.abandon(suggestion.id, reason):
-                self._study.abandon(suggestion, reason, elapsed=self._state.study_elapsed)
+                self._study.abandon(suggestion, reason, elapsed=self._run.trial_elapsed)
         ids = ", ".join(f"#{suggestion.id}" for suggestion in pending)
         n, they_are = ("1 trial", "it is") if len(pending) == 1 else (f"{len(pending)} trials", "they are")
         text = (
@@ -131,7 +129,7 @@ class Dispatcher:
 
     def stop_running(self) -> Iterator[Event]:
         """Cancel what is queued, stop what is running, and give the events of what has ended by now."""
-        self.in_objective = False  # so that a third Ctrl-C does not raise in the lines below
+        self._in_objective = False  # so that a third Ctrl-C does not raise in the lines below
         self._shutdown.begun = True
         self.cancel_queued()
         self._backend.close()
@@ -144,12 +142,12 @@ class Dispatcher:
         Raises:
             KeyboardInterrupt: If running trials are to be stopped too, and the objective runs in this thread.
         """
-        if self.in_objective and self._shutdown.at_once:
+        if self._in_objective and self._shutdown.at_once:
             raise KeyboardInterrupt
         self._backend.wake()
 
     def _is_over(self) -> bool:
-        return self._shutdown.begun or self._state.used_up
+        return self._shutdown.begun or self._run.used_up
 
     def _prepares_next(self) -> bool:
         """Whether to prepare a suggestion before a worker is free, so that the worker does not wait for it.
@@ -168,4 +166,4 @@ class Dispatcher:
 
     def _save_event(self, event: EventOrReport) -> None:
         """Have the storage keep an event at once; called by the threads that wait for workers."""
-        self._study.save_event(event, self._state.study_elapsed)
+        self._study.save_event(event, self._run.trial_elapsed)

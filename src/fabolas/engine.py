@@ -26,8 +26,8 @@ _INTERRUPTED = "interrupted: Ctrl-C while it was running"
 
 
 @dataclass(frozen=True)
-class Run:
-    """The result of one run of the engine; the trials are in the study.
+class RunSummary:
+    """How a run of the engine ended; the trials are in the study.
 
     Attributes:
         incumbent: The best configuration when the run ended; None if there is none.
@@ -94,7 +94,7 @@ class Engine:
     ) -> None:
         self._study, self._policy = study, AskUntilUsedUp() if policy is None else policy
         self._finish_running, self._callbacks = finish_running, tuple(callbacks)
-        self._state = RunState(
+        self._run = RunState(
             study,
             budget,
             timer,
@@ -104,26 +104,28 @@ class Engine:
             count_abandoned=count_abandoned,
             verify=self._policy.verifies,
         )
-        self._log = RunLog(self._state, None)
+        self._log = RunLog(self._run, None)
         self._shutdown = Shutdown(max_failures)
         self._stop_conditions = StopConditions(stop_rules, study)
         self._curves = TrainingCurves(study, trial_directory, checkpoint_limits)
         self._dispatcher = Dispatcher(
-            backend, self._state, self._shutdown, self._curves, limits, trial_directory, timer, grace
+            backend, self._run, self._shutdown, self._curves, limits, trial_directory, timer, grace
         )
 
-    def run(self, progress: ProgressDisplay | None = None, interrupts: Interrupts | None = None) -> Run:
+    def run(
+        self, progress: ProgressDisplay | None = None, interrupts: Interrupts | None = None
+    ) -> RunSummary:
         """Run until the policy wants no more trials, or until the run is stopped earlier (see ``Shutdown``).
 
         Args:
             progress: Shows progress; None shows nothing.
             interrupts: Handles Ctrl-C, until the caller has closed everything; None leaves Ctrl-C to Python.
         """
-        self._log = RunLog(self._state, progress)
+        self._log = RunLog(self._run, progress)
         interrupts = Interrupts() if interrupts is None else interrupts
         interrupts.begin_run(self._finish if self._finish_running else self._stop, self._stop)
         try:
-            self._log.started()
+            self._log.run_started()
             try:
                 self._shutdown.stop_if(self._stop_conditions.why_stop())
                 self._log.show()
@@ -135,16 +137,16 @@ class Engine:
             self._update_incumbent()
             self._answer()
             self._curves.close()
-            self._log.ended(self._shutdown.why)
+            self._log.run_ended(self._shutdown.why)
         finally:
             interrupts.end_run()
-        state, shutdown = self._state, self._shutdown
+        run, used, shutdown = self._run, self._run.used, self._shutdown
         if shutdown.error is not None:
             raise shutdown.error
-        return Run(
-            state.incumbent,
-            state.seconds_used,
-            state.study_elapsed,
+        return RunSummary(
+            run.incumbent,
+            used.seconds,
+            used.study_seconds,
             interrupted=shutdown.interrupted,
             given_up=shutdown.given_up,
             stopped=shutdown.stopped,
@@ -162,7 +164,7 @@ class Engine:
             timeout = self._dispatcher.seconds_to_wait()
             if timeout is not None and timeout <= 0.0:
                 self._dispatcher.abandon_running()
-        # An inline backend first returns Started; the next call runs the objective.
+        # Inline: the first `next` returns Started, the second runs the objective.
         while (event := self._dispatcher.next_event(timeout)) is not None:
             if isinstance(event, Started):
                 self._study.start(event.id, event.at)
@@ -170,7 +172,7 @@ class Engine:
             else:
                 trial = self._tell(event)
                 self._call_back(trial)
-                if self._state.incumbent_is_due or self._stop_conditions.answer_is_due:
+                if self._run.incumbent_is_due or self._stop_conditions.answer_is_due:
                     self._update_incumbent()
                 self._shutdown.stop_if(self._stop_conditions.why_stop())
             timeout = 0.0
@@ -182,7 +184,7 @@ class Engine:
         self._shutdown.stop_if(self._study.stop_reason)
         if self._shutdown.begun or not self._dispatcher.has_room():
             return False
-        suggestion = self._policy.next(self._state)
+        suggestion = self._policy.next(self._run)
         if suggestion is None:
             return False
         self._dispatcher.submit(suggestion)
@@ -194,12 +196,12 @@ class Engine:
     @default_error_state()
     def _tell(self, ended: Ended) -> Trial:
         """Record the outcome of a trial, and end the run if too many trials in a row have failed."""
-        trial = self._study.tell_outcome(ended, self._state.study_elapsed_by_clock)
+        trial = self._study.tell_outcome(ended, self._run.trial_elapsed)
         self._shutdown.check_failures(ended, trial)
         self._curves.update()
         if ended.notice:
             warn(safe_text(ended.notice))
-        self._policy.ended(trial, self._state)
+        self._policy.trial_ended(trial, self._run)
         self._log.trial_ended(trial)
         self._stop_conditions.note(trial)
         return trial
@@ -239,17 +241,17 @@ class Engine:
                 ended = event if event.status != "abandoned" else replace(event, error=_INTERRUPTED)
                 self._call_back(self._tell(ended))
         for suggestion in self._study.pending:
-            self._study.abandon(suggestion, _INTERRUPTED, elapsed=self._state.study_elapsed_by_clock)
+            self._study.abandon(suggestion, _INTERRUPTED, elapsed=self._run.trial_elapsed)
 
     @default_error_state()
     def _update_incumbent(self) -> None:
-        self._state.update_incumbent()
+        self._run.update_incumbent()
         self._log.show()
 
     @default_error_state()
     def _answer(self) -> None:
         """Record the policy's answer as that of the run, and show it."""
-        answer = self._policy.answer(self._state)
+        answer = self._policy.answer(self._run)
         if answer is not None:
-            self._state.save_answer(answer)
+            self._run.save_answer(answer)
             self._log.show()

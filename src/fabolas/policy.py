@@ -60,6 +60,7 @@ class RunState:
             fresh=fresh_budget,
             count_abandoned=count_abandoned,
             verify=verify,
+            workers=workers if asynchronous else None,
         )
         study.save_run_budget(self._run_budget)
         # A continued study starts with its last recorded incumbent: computing it can take longer than a short budget.
@@ -74,9 +75,9 @@ class RunState:
         self.study.save_run_budget(self._run_budget)
 
     @property
-    def seconds_used(self) -> float:
-        """Seconds used of the budget."""
-        return self._used(by_clock=True).seconds
+    def used(self) -> Usage:
+        """What the run has used of its budget until now."""
+        return self._used(by_clock=True)
 
     @property
     def seconds_used_before(self) -> float:
@@ -84,36 +85,26 @@ class RunState:
         return self._run_budget.seconds_before
 
     @property
-    def study_elapsed(self) -> float:
-        """Seconds that the study has used, those before this run included."""
-        return self._used(by_clock=True).study_seconds
-
-    @property
-    def study_elapsed_by_clock(self) -> float | None:
-        """``study_elapsed`` if trials run at the same time; None if they run one after another."""
-        return self.study_elapsed if self._asynchronous else None
-
-    @property
-    def trials_used(self) -> int:
-        """Trials used of the budget. Those that were measured elsewhere do not count."""
-        return self._used(by_clock=False).trials
+    def trial_elapsed(self) -> float | None:
+        """``elapsed`` of a trial that ends now; None if trials run one after another: then the study computes it."""
+        return self.used.study_seconds if self._asynchronous else None
 
     @property
     def trials_left(self) -> float:
         """The limit minus ended and pending trials; infinite without a limit."""
         limit = self.budget.trials
-        return math.inf if limit is None else limit - self.trials_used - len(self.study.pending)
+        return math.inf if limit is None else limit - self.used.trials - len(self.study.pending)
 
     @property
     def used_up(self) -> bool:
         """Whether the budget is used up."""
-        used = self._used(by_clock=True)
+        used = self.used
         return self.budget.used_up(used.seconds, used.trials)
 
     @property
     def seconds_left(self) -> float:
         """Seconds left of the budget; infinite without a time budget."""
-        return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds_used
+        return math.inf if self.budget.seconds is None else self.budget.seconds - self.used.seconds
 
     @property
     def remaining(self) -> float | None:
@@ -137,7 +128,6 @@ class RunState:
             self.study.history,
             () if self._asynchronous else self.study.pending,
             run_seconds=self._timer() if by_clock else None,
-            workers=self.n_workers if self._asynchronous else None,
         )
 
     @property
@@ -177,7 +167,7 @@ class Policy(Protocol):
         """
         ...
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         """Called after each trial."""
         ...
 
@@ -196,7 +186,7 @@ class AskUntilUsedUp:
             return None
         return run.study.ask(remaining=run.remaining, queued=True)
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         """Do nothing: this policy remembers nothing."""
 
     def answer(self, run: RunState) -> Incumbent | None:

@@ -24,19 +24,19 @@ class RunLog:
     """Logs a run and shows its progress.
 
     Args:
-        state: How far the run is.
+        run: How far the run is.
         progress: Shows progress; None shows nothing.
     """
 
-    def __init__(self, state: RunState, progress: ProgressDisplay | None) -> None:
-        self._state, self._progress = state, progress
+    def __init__(self, run: RunState, progress: ProgressDisplay | None) -> None:
+        self._run, self._progress = run, progress
 
-    def started(self) -> None:
+    def run_started(self) -> None:
         """The run starts."""
-        study, budget = self._state.study, self._state.budget
+        study, budget = self._run.study, self._run.budget
         limits = [] if budget.seconds is None else [duration(budget.seconds)]
         limits += [] if budget.trials is None else [counted(budget.trials, "trial")]
-        at_once = f"{self._state.n_workers} at once" if self._state.n_workers > 1 else "one at a time"
+        at_once = f"{self._run.n_workers} at once" if self._run.n_workers > 1 else "one at a time"
         before = f", after {counted(len(study.trials), 'earlier trial')}" if study.trials else ""
         name, seed = study.strategy.name, study.seed
         log.info("run started: %s, seed %s, %s, %s%s", name, seed, " or ".join(limits), at_once, before)
@@ -48,13 +48,13 @@ class RunLog:
         text = f"trial {trial.id} {trial.status}: {how}, {trial.cost:.4g} s{f', {where}' if where else ''}"
         log.info("%s", safe_text(text))
 
-    def ended(self, why: str | None) -> None:
+    def run_ended(self, why: str | None) -> None:
         """The run has ended; ``why`` is None if its budget is used up."""
-        state, incumbent = self._state, self._state.incumbent
+        run, incumbent, used = self._run, self._run.incumbent, self._run.used
         best = "no answer"
         if incumbent is not None:
-            best = f"best {loss_text(incumbent, state.study.history.best_measurement(state.study.sign))}"
-        counts = f"{state.trials_used} trials in {duration(state.seconds_used)}"
+            best = f"best {loss_text(incumbent, run.study.history.best_measurement(run.study.sign))}"
+        counts = f"{used.trials} trials in {duration(used.seconds)}"
         log.info("run ended: %s, %s%s", counts, best, "" if why is None else f" ({safe_text(why)})")
 
     def notice(self, text: str) -> None:
@@ -68,18 +68,18 @@ class RunLog:
         # A snapshot looks at every trial: with thousands of short ones, that is most of a step.
         if self._progress is None:
             return
-        state, study = self._state, self._state.study
+        run, study, used = self._run, self._run.study, self._run.used
         self._progress.update(
             Snapshot.of(
                 study.space,
                 study.history,
                 study.running,
                 study.running_for,
-                elapsed=state.seconds_used,
-                study_elapsed=state.study_elapsed,
+                elapsed=used.seconds,
+                study_elapsed=used.study_seconds,
                 overhead=study.overhead,
-                incumbent=state.incumbent,
-                trials_before=len(study.trials) - state.trials_used,
+                incumbent=run.incumbent,
+                trials_before=len(study.trials) - used.trials,
                 sign=study.sign,
             )
         )

@@ -1,6 +1,7 @@
 """The plan of a verification: where the incumbent is evaluated next on its way to the target, and what that takes.
 
-All functions here are of their arguments alone. ``verification.py`` calls them during a run, and explains the rules.
+Functions that remember nothing; they read the study and its predictions. ``verification.py`` calls them during a run,
+and explains the rules.
 """
 
 import math
@@ -35,7 +36,7 @@ class VerificationRules:
     """How a run verifies its answer.
 
     Attributes:
-        refit: Time needed after the run (by ``refit`` of scikit-learn), as a multiple of one evaluation at the target.
+        evaluations_after_run: Time needed after the run (by ``refit`` of scikit-learn), in evaluations at the target.
         may_exceed: Whether the budget may be exceeded, in seconds or by one trial, if no trial is complete at the
             target.
         target_steps: Whether steps also go to the target, before the final phase.
@@ -44,7 +45,7 @@ class VerificationRules:
             takes.
     """
 
-    refit: float = 0.0
+    evaluations_after_run: float = 0.0
     may_exceed: bool = False
     target_steps: bool = False
     final_evaluations: float = 2.0
@@ -134,9 +135,9 @@ def reserve(plan: TargetPlan, budget: Budget, rules: VerificationRules) -> float
     return _target_seconds(plan, budget, rules) if plan.config is not None else 0.0
 
 
-def seconds_without_refit(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> float:
+def seconds_for_run(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> float:
     """Seconds left of the budget, without those needed after the run; infinite without a time budget."""
-    return left.seconds - rules.refit * _target_seconds(plan, left.budget, rules)
+    return left.seconds - rules.evaluations_after_run * _target_seconds(plan, left.budget, rules)
 
 
 def is_final(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
@@ -147,7 +148,7 @@ def is_final(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> boo
     if seconds is not None:
         final_seconds = max(min(_FINAL_SHARE * seconds, rules.final_evaluations * one), one)
     finalists = min(N_FINALISTS, max(1, (trials or 0) // _TRIALS_PER_FINALIST))
-    return seconds_without_refit(plan, left, rules) <= final_seconds or left.trials <= finalists
+    return seconds_for_run(plan, left, rules) <= final_seconds or left.trials <= finalists
 
 
 def is_due(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
@@ -160,7 +161,7 @@ def is_due(plan: TargetPlan, left: Remaining, rules: VerificationRules) -> bool:
     if plan.fidelity is not None:
         return _leaves_enough(plan, left, rules)
     # If only one evaluation at the target fits, it comes last, when most is known.
-    two_fit = 2 * plan.target.limit <= seconds_without_refit(plan, left, rules)
+    two_fit = 2 * plan.target.limit <= seconds_for_run(plan, left, rules)
     return rules.target_steps and two_fit and left.since_step >= plan.cost.median
 
 
@@ -171,7 +172,7 @@ def as_near_as_fits(
 
     A step towards the target also improves the prediction of the cost there, which may then fit.
     """
-    seconds, config, target = seconds_without_refit(plan, left, rules), plan.config, plan.target
+    seconds, config, target = seconds_for_run(plan, left, rules), plan.config, plan.target
     if seconds <= 0 or left.trials <= 0 or config is None:
         return None
     at_target = TargetPlan(config, None, target, target)
@@ -234,7 +235,11 @@ def is_verifying(study: Study) -> bool:
 
 def _target_seconds(plan: TargetPlan, budget: Budget, rules: VerificationRules) -> float:
     """Seconds to keep for an evaluation at the target; with those after the run at most a share of the budget."""
-    most = math.inf if budget.seconds is None else rules.reserved_share * budget.seconds / (1 + rules.refit)
+    most = (
+        math.inf
+        if budget.seconds is None
+        else rules.reserved_share * budget.seconds / (1 + rules.evaluations_after_run)
+    )
     limit, likely = plan.target.limit, plan.target.median / _FITTING_SHARE
     return min(limit if rules.may_exceed else min(limit, likely), most)
 
@@ -243,7 +248,7 @@ def _leaves_enough(step: TargetPlan, left: Remaining, rules: VerificationRules) 
     """Whether a step below the target is short enough, and leaves the time for an evaluation at the target."""
     cost = step.cost.median
     needed = cost + _target_seconds(step, left.budget, rules)
-    return left.since_step >= cost and needed <= seconds_without_refit(step, left, rules)
+    return left.since_step >= cost and needed <= seconds_for_run(step, left, rules)
 
 
 def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:

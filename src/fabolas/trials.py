@@ -9,18 +9,18 @@ from typing import Any, Literal
 import numpy as np
 
 from fabolas._types import Array, BoolArray
+from fabolas.curve_reports import EarlyStopRule, Report
 from fabolas.plain_values import as_loss, encodable, read_as_copies, to_float, to_json
-from fabolas.reports import EarlyStopRule, Report
 
 Status = Literal["complete", "failed", "abandoned"]
-# Origins of suggestions that a strategy made; Hyperband names its brackets and rungs instead.
+# Origins: how a suggestion was chosen. These are by a strategy; Hyperband names its brackets and rungs instead.
 DESIGN = "design"  # the initial design
 INFORMATION = "information"  # most information per second
-BATCH = "batch"  # a further point of a quick decision for information
+BATCH = "batch"  # from the batch that an earlier decision kept
 TARGET = "target"  # a target evaluation that was due
 IMPROVEMENT = "improvement"  # expected improvement, where information is negligible
 RANDOM = "random"  # no model chose it
-# Origins of suggestions that no strategy made.
+# These are not by a strategy.
 ENQUEUED = "enqueued"  # the user asked for it
 VERIFICATION = "verification"  # the run verifies its answer
 ADDED = "added"  # measured elsewhere
@@ -37,9 +37,9 @@ class Suggestion:
         config: Hyperparameters by name.
         fidelity: Fidelities by name, as the objective receives them.
         point: (d + f,) The same in the unit cube, read-only; the exact record of the suggestion.
-        origin: The step that chose it, for example "design" or "information".
+        origin: How it was chosen, for example "design" or "information".
         overhead: Seconds that the decision took.
-        effort: Effort level of the decision, from 0 (least) to 1 (full).
+        effort: Effort level of the decision, from 0 (least) to 1 (full); 0 without a decision.
         predicted_cost: Predicted seconds of the evaluation, None if it was not predicted.
         continues: The id of the trial whose training it continues from the checkpoint; None to start from scratch.
         stop_rule: When the training should stop early; None for never. It is not stored: a suggestion that is handed
@@ -52,7 +52,7 @@ class Suggestion:
     point: Array = field(compare=False, repr=False)
     origin: str
     overhead: float = 0.0
-    effort: float = 1.0
+    effort: float = 0.0
     predicted_cost: float | None = None
     continues: int | None = None
     stop_rule: EarlyStopRule | None = field(default=None, compare=False, repr=False)
@@ -117,7 +117,7 @@ class Trial:
         elapsed: Seconds that the study had used when the trial ended: costs and overhead if trials ran one after
             another, wall-clock time if they ran at the same time. The study sets it.
         started: When the evaluation started, in seconds since the epoch; None if that is not known.
-        ended: When its outcome was reported, in seconds since the epoch; None if that is not known.
+        ended: When its outcome was returned, in seconds since the epoch; None if that is not known.
         reports: What the training reported on the way, ascending in the fidelity. Those of a failed or abandoned
             trial were measured too.
         stopped: Whether the training was stopped early. It is then an evaluation at its last report.

@@ -11,6 +11,9 @@ other configurations than the incumbent. A policy with a ``Verification`` spends
 3. Final phase. In the last part of the time, or the last few trials, all evaluations are at the target. If the
    incumbent turns out worse than predicted, the next best is evaluated there, as long as the budget lasts.
 
+Time is by the clock here, not by the record: the time that nobody records, for example of callbacks, must not make the
+last evaluation end after the budget.
+
 If the budget cannot hold one evaluation at the target, a warning says so as soon as it is predicted, and
 ``why_unverified`` says it again after the run.
 """
@@ -40,7 +43,7 @@ from fabolas.target_plan import (
     is_verifying,
     make_plan,
     probably_fits,
-    seconds_without_refit,
+    seconds_for_run,
     without_tried,
 )
 from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
@@ -66,7 +69,7 @@ class Verification:
 
     def seconds_left(self, run: RunState) -> float:
         """Seconds left of the budget, without those needed after the run; infinite without a time budget."""
-        return seconds_without_refit(self._plan, self._remaining(run), self._rules)
+        return seconds_for_run(self._plan, self._remaining(run), self._rules)
 
     def reserve(self, run: RunState) -> float:
         """Seconds to keep for an evaluation of the incumbent at the target; 0 if it had one."""
@@ -140,19 +143,19 @@ class Verification:
         at_target = run.study.space.is_at_target(history.points)
         if (history.complete & at_target).any():
             return False
-        very_late = run.budget.seconds is not None and run.seconds_used > 2 * run.budget.seconds
+        very_late = run.budget.seconds is not None and run.used.seconds > 2 * run.budget.seconds
         most = 1 if very_late or run.trials_left <= 0 else _MAX_FAILED
         return int((history.failed & at_target).sum()) < most
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         """Remember when the last step ended; every evaluation at the target counts as one."""
         at_target = bool(run.study.space.is_at_target(trial.point[None])[0])
         if trial.status != "abandoned" and (trial.suggestion.origin == VERIFICATION or at_target):
-            self._last_step = run.seconds_used
+            self._last_step = run.used.seconds
 
     def _remaining(self, run: RunState) -> Remaining:
         """What is left of the budget now; the clock is read once."""
-        used, limit = run.seconds_used, run.budget.seconds
+        used, limit = run.used.seconds, run.budget.seconds
         last = run.seconds_used_before if self._last_step is None else self._last_step
         return Remaining(
             run.budget, math.inf if limit is None else limit - used, run.trials_left, used - last
@@ -240,8 +243,8 @@ class VerifyingPolicy:
                 return ask_to_verify(study, finalist)
         return study.accept(proposal, queued=True)
 
-    def ended(self, trial: Trial, run: RunState) -> None:
-        self._verification.ended(trial, run)
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
+        self._verification.trial_ended(trial, run)
 
     def answer(self, run: RunState) -> Incumbent | None:
         return run.study.verified_incumbent()

@@ -13,7 +13,7 @@ from fabolas.api import Result
 from fabolas.demo import __main__ as command
 from fabolas.demo import data, screen, svm
 from fabolas.demo.summary import buckets, early_answer, random_search
-from fabolas.engine import Run
+from fabolas.engine import RunSummary
 from fabolas.space import Space
 from fabolas.strategies import Prediction
 from fabolas.trials import History, Incumbent, Suggestion, Trial
@@ -55,7 +55,7 @@ def result(trials, verified=False):
         overhead=overhead,
         trajectory=((1.5, incumbent),),
     )
-    return Result(study, Run(incumbent, 10.0, 10.0, interrupted=False, given_up=None))
+    return Result(study, RunSummary(incumbent, 10.0, 10.0, interrupted=False, given_up=None))
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_closing_screens_state_answer_cost_and_sizes_within_eighty_columns(v
 
 def test_a_search_too_short_for_a_prediction_says_so():
     early = result([trial(0, 500, 1.0)])
-    early._run = replace(early._run, incumbent=replace(early.incumbent(), preliminary=True))
+    early._summary = replace(early._summary, incumbent=replace(early.incumbent(), preliminary=True))
     outcome = svm.TrueErrors(valid_error=0.0203, test_error=0.019, seconds=4.0)
     console = Console(width=80)
     with console.capture() as capture:

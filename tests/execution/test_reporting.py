@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from fabolas import Fidelity
+from fabolas.curve_reports import EarlyStopRule
 from fabolas.execution import CurveJob, Ended, EventOrReport, Inline, Job, Reported
 from fabolas.execution.evaluate import evaluate
 from fabolas.execution.executors import ReportFile
-from fabolas.reports import EarlyStopRule
 from tests.execution.conftest import Open
 from tests.execution.test_contract import run
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from fabolas import History, Incumbent, Space, Suggestion, Trial
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction
 from fabolas.strategies import Strategy, make
-from fabolas.strategies.maximized import Direction, directed
+from fabolas.strategies.maximized import directed
 from fabolas.study.view import RecordCopy, StudyView
 
 Loss = Callable[[dict[str, Any], dict[str, float]], float | None]  # None for a failure

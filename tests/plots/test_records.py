@@ -7,6 +7,7 @@ import pytest
 
 import fabolas
 from fabolas import Fidelity, Float, History, Incumbent, Space, Suggestion, Trial
+from fabolas.curve_reports import Report
 from fabolas.plots import FIGURES, CannotDraw
 from fabolas.plots.drawing import Label, Line, Points
 from fabolas.plots.figures import drawing_of
@@ -16,7 +17,6 @@ from fabolas.plots.layout import Grid, legend_names, legend_width, vertical_titl
 from fabolas.plots.model import model_of
 from fabolas.plots.over_sizes import spread
 from fabolas.plots.time import PURPOSES
-from fabolas.reports import Report
 from fabolas.strategies import make
 from fabolas.study.view import RecordCopy
 from tests.helpers.views import View, view_of

@@ -14,8 +14,8 @@ import pytest
 
 from fabolas import Float, Integer, Space, Study
 from fabolas.budget import Budget, RunBudget
+from fabolas.curve_reports import Report
 from fabolas.plain_values import LARGEST_LOSS
-from fabolas.reports import Report
 from fabolas.storage import APPLICATION_ID, SCHEMA, Identity, MemoryStorage, SqliteStorage, Storage
 from fabolas.trials import Incumbent, Suggestion, Trial
 
@@ -134,7 +134,7 @@ def test_a_report_without_a_suggestion_or_after_the_end_or_a_second_one_is_refus
         first.add_suggestion(suggestion(number), {}, 1.0)
     first.add_trial(Trial(suggestion(0), "complete", 0.5, 1.0))
     first.add_early_outcome(Trial(suggestion(1), "complete", 0.5, 1.0))
-    for number, message in {0: "already ended", 1: "once|already reported", 7: "once|unknown"}.items():
+    for number, message in {0: "already ended", 1: "once|already has", 7: "once|unknown"}.items():
         with pytest.raises(ValueError, match=message):
             first.add_early_outcome(Trial(suggestion(number), "complete", 0.25, 1.0))
     first.close()

@@ -14,6 +14,9 @@ from ConfigSpace import ConfigurationSpace, EqualsCondition
 from ConfigSpace import Float as Real
 
 from fabolas import Float, Integer, Ordinal, Space, Study
+from fabolas.budget import Budget, Timer
+from fabolas.execution import Ended
+from fabolas.policy import RunState
 from fabolas.storage import APPLICATION_ID, SCHEMA
 from fabolas.storage.lock import lock_owner
 from fabolas.storage.reader import read
@@ -219,3 +222,26 @@ def test_a_study_whose_strategy_cannot_use_the_state_is_refused_and_not_left_ope
     with pytest.raises(ValueError, match=r"a state that the strategy 'random' cannot continue from"):
         Study(PLAIN, **options)
     assert lock_owner(path) is None
+
+
+def test_a_file_counts_the_time_of_a_run_with_several_workers_as_the_run_does(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with Study({"x": Float(0.0, 1.0)}, strategy="random", storage=path, seed=0) as study:
+        run = RunState(study, Budget(1000.0), Timer(lambda: 0.0), workers=4, asynchronous=True)
+        for _ in range(2):  # at the same time; the objective states costs that take no time
+            suggestion = study.ask(queued=True)
+            study.tell_outcome(Ended(suggestion.id, "complete", loss=0.5, cost=200.0), run.trial_elapsed)
+        used = read(path).usage(now=0.0)
+        assert used is not None
+        assert used.seconds == run.used.seconds == 100.0
+
+
+def test_a_file_counts_the_overhead_of_a_running_trial_as_the_run_does(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with Study({"x": Float(0.0, 1.0)}, strategy="random", storage=path, seed=0, overhead=3.0) as study:
+        run = RunState(study, Budget(1000.0), Timer(lambda: 0.0))
+        study.tell(study.ask(), 0.5, cost=200.0)
+        study.ask()
+        used = read(path).usage(now=0.0)
+        assert used is not None
+        assert used.seconds == run.used.seconds == 206.0

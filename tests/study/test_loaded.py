@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 
 import fabolas
 from fabolas import Float, Outcome, Result, Study
+from fabolas.model_spec import ModelSpec
 from fabolas.sklearn import FabolasSearchCV
 from fabolas.study import LoadedStudy, StudyView
 from tests.helpers.problems import SIZE, bowl
@@ -200,3 +201,20 @@ def test_elapsed_is_never_none(tmp_path: Path) -> None:
         *known, last = [trial.elapsed for trial in study.trials]
         assert known == [2.5, 4.0, 4.5]
         assert last >= 5.0  # the overhead, and the time until the study was opened again
+
+
+def line_of_log_size(u: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return np.stack([np.ones_like(u), u], axis=-1)
+
+
+def test_a_file_with_a_basis_of_the_user_says_that_only_the_study_can_be_opened_with_it(
+    tmp_path: Path,
+) -> None:
+    model = ModelSpec(loss_basis=line_of_log_size)
+    with Study({"x": Float(0.0, 1.0)}, SIZE, model=model, storage=tmp_path / "own.db", seed=1) as study:
+        study.tell(study.ask(), 1.0, cost=1.0)
+    with pytest.raises(
+        ValueError, match="line_of_log_size; open the study with the objects it was made with"
+    ) as caught:
+        fabolas.load(tmp_path / "own.db").incumbent()
+    assert "another version" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The arguments of the command line. This module imports nothing but argparse, so that ``--help`` is fast."""
+"""The arguments of the command line. This module imports nothing slow, so that ``--help`` is fast."""
 
 import argparse
 from collections.abc import Callable

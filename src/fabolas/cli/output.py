@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fabolas.direction import loss_or_value
 from fabolas.display import make_console, rich_text
 from fabolas.progress import text
-from fabolas.strategies.maximized import loss_or_value
 from fabolas.study import StudyView
 from fabolas.trials import Incumbent, Trial
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.direction import loss_or_value
 from fabolas.plots import CannotDraw
 from fabolas.plots.drawing import Dash, Drawing, FigureAxis, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
@@ -15,7 +16,6 @@ from fabolas.plots.history import known_answers
 from fabolas.plots.labels import config_lines, short_name
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.plots.with_plotly import draw_with_plotly
-from fabolas.strategies.maximized import loss_or_value
 from fabolas.study import LoadedStudy
 from fabolas.trials import Incumbent
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import partial
 
 from fabolas.execution.base import (
-    MIN_COST_SECONDS,
     Ended,
     Event,
     EventOrReport,
@@ -23,6 +22,7 @@ from fabolas.execution.base import (
     Reported,
     Started,
     Worker,
+    seconds_since,
 )
 
 _CLOSE_SECONDS = 10.0  # how long ``close`` waits for the workers; an executor can block for ever
@@ -218,8 +218,7 @@ class Pool:
         return True
 
     def _abandon(self, job_id: int, reason: str) -> bool:
-        start = self._start_times.get(job_id)
-        cost = 0.0 if start is None else max(time.perf_counter() - start, MIN_COST_SECONDS)
+        cost = seconds_since(self._start_times.get(job_id))
         return self._end(Ended(job_id, "abandoned", cost=cost, error=reason))
 
     def _publish(self, event: Event) -> None:

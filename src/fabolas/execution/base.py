@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fabolas.reports import EarlyStopRule
+from fabolas.curve_reports import EarlyStopRule
 from fabolas.space import Fidelity
 from fabolas.trials import Outcome, Status
 

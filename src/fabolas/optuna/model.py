@@ -13,6 +13,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from fabolas._types import Array
+from fabolas.direction import check_direction
+from fabolas.execution import MIN_COST_SECONDS
 from fabolas.numeric_errors import default_error_state
 from fabolas.optuna.parameters import Parameter, learned_conditions, learned_parameters
 from fabolas.plain_values import LARGEST_LOSS, is_loss
@@ -22,7 +24,7 @@ from fabolas.space.parse import ParsedSpace
 from fabolas.space.rules import Rule
 from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.initial_design import n_initial_points
-from fabolas.strategies.maximized import check_direction, directed
+from fabolas.strategies.maximized import directed
 from fabolas.study.proposer import separate_from_pending
 from fabolas.trials import ADDED, DESIGN, ENQUEUED, History, Incumbent, Suggestion, Trial
 
@@ -30,7 +32,6 @@ SUGGESTION = "fabolas:suggestion"  # system attribute of a trial: what was decid
 COST = "fabolas:cost"  # user attribute: seconds of the objective
 LOSS = "fabolas:loss"  # user attribute: the loss of a trial below the target
 
-MIN_COST = 1e-9  # seconds; a cost is more than 0
 MIN_DURATION = 1e-3  # seconds; a trial that Optuna saw for less was not measured
 # A running trial is taken for lost after this many times the longest cost, but not before this many seconds.
 LOST_AFTER_COSTS, LOST_AFTER_SECONDS = 10.0, 600.0
@@ -260,7 +261,7 @@ class StudyModel:
             cost = float(np.exp(self.space.log_fractions(suggestion.point[None]).sum()))
         if loss is not None and is_loss(loss) and trial.state != TrialState.FAIL:
             if suggestion.origin != ADDED:
-                cost = max(cost, MIN_COST)
+                cost = max(cost, MIN_COST_SECONDS)
             return Trial(suggestion, "complete", loss, cost)
         if trial.state == TrialState.FAIL and COST not in trial.user_attrs:
             return Trial(suggestion, "abandoned", None, 0.0, error="the process ended before the trial did")

@@ -19,11 +19,11 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import BaseTrial, FrozenTrial, TrialState
 
+from fabolas.execution import MIN_COST_SECONDS
 from fabolas.keywords import check_keywords
 from fabolas.optuna.model import (
     COST,
     LOSS,
-    MIN_COST,
     SUGGESTION,
     Decision,
     StudyModel,
@@ -49,7 +49,7 @@ class _Clock:
     in_sampler: float = 0.0
 
     def seconds(self) -> float:
-        return max(time.perf_counter() - self.started - self.in_sampler, MIN_COST)
+        return max(time.perf_counter() - self.started - self.in_sampler, MIN_COST_SECONDS)
 
 
 class FabolasSampler(BaseSampler):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
+from fabolas.direction import loss_or_value
 from fabolas.display import counted
 from fabolas.plots.drawing import Band, Drawing, Label, Layer, Line, Lines, Panel, Points, Symbol
 from fabolas.plots.durations import duration
@@ -22,7 +23,6 @@ from fabolas.plots.ticks import (
     time_axis,
     value_axis,
 )
-from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import DESIGN
 
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 
+from fabolas.direction import loss_or_value
 from fabolas.plots.figure import ReadableStudy
 from fabolas.strategies import SurrogateStrategy
-from fabolas.strategies.maximized import loss_or_value
 
-_ON_ALL_THE_DATA = ("ei", "es")  # strategies whose models do not see the fidelities
+# Strategies whose models do not see the fidelities. `Model.sees_fidelities` says the same, but needs a fitted model; a
+# page shows the sentences before its figures are computed.
+_ON_ALL_THE_DATA = ("ei", "es")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from fabolas._types import Array, BoolArray
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Contours, Drawing, Label, Layer, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import short_lines, shown_trials
@@ -16,7 +17,6 @@ from fabolas.plots.model import Model, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.slices import answer_of, check_names, kernel_weights
 from fabolas.plots.ticks import linear_values, numbers, suits_log
-from fabolas.strategies.maximized import loss_or_value
 
 N_NAMES = 3  # hyperparameters whose pairs are shown
 _N_POSITIONS = 27

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, Layer, Panel, StraightLine
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -29,7 +30,6 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import padded, suits_log, time_axis
-from fabolas.strategies.maximized import loss_or_value
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Panel, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import where
@@ -32,7 +33,6 @@ from fabolas.plots.over_sizes import (
     size_axis_of,
 )
 from fabolas.plots.ticks import number, suits_log, value_axis
-from fabolas.strategies.maximized import loss_or_value
 
 N_RIVALS = 3
 

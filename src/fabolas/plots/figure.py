@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from fabolas.direction import Direction
     from fabolas.space import Space
     from fabolas.strategies import Strategy
-    from fabolas.strategies.maximized import Direction
     from fabolas.trials import History, Incumbent, Trial
 
 Theme = Literal["light", "dark"]

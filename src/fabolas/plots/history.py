@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from fabolas._types import Array, BoolArray
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import (
     Band,
     Drawing,
@@ -29,7 +30,6 @@ from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
 from fabolas.strategies import SurrogateStrategy
-from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import History, Incumbent
 
 MAX_ANSWERS = 150

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array, BoolArray, IntArray
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, narrow_names, short_name, shown_trials, trial_lines
@@ -17,7 +18,6 @@ from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
 from fabolas.plots.theme import SCALE
 from fabolas.plots.ticks import Ticks, linear_values, log_ticks, numbers, padded, suits_log
-from fabolas.strategies.maximized import loss_or_value
 
 MAX_LINES = 250
 _RIGHT = 26  # margin, in pixels

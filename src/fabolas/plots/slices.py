@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials, where
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
-from fabolas.strategies.maximized import loss_or_value
 
 MAX_PANELS = 12
 _N_POSITIONS = 33

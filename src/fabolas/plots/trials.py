@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from fabolas.direction import loss_or_value
 from fabolas.display import error_summary, safe_plotly
 from fabolas.plain_values import to_json
 from fabolas.plots.durations import duration
@@ -14,7 +15,6 @@ from fabolas.plots.layout import WIDTH
 from fabolas.plots.theme import base_layout, colour
 from fabolas.plots.ticks import number
 from fabolas.plots.with_plotly import plotly_objects
-from fabolas.strategies.maximized import loss_or_value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from fabolas.direction import loss_or_value
 from fabolas.display import error_summary, safe_text
 from fabolas.plots.durations import duration
 from fabolas.plots.labels import fidelity_text
 from fabolas.plots.ticks import number, power_of_ten
 from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
-from fabolas.strategies.maximized import loss_or_value
 from fabolas.trials import Incumbent, Trial
 
 PLUS_MINUS = "The ± is one standard deviation of the prediction."

@@ -52,9 +52,9 @@ class SearchPolicy:
         suggestion = self._next_in_budget(run)
         return self._first_trial_of_fit(run) if suggestion is None else suggestion
 
-    def ended(self, trial: Trial, run: RunState) -> None:
+    def trial_ended(self, trial: Trial, run: RunState) -> None:
         if self._verification is not None:
-            self._verification.ended(trial, run)
+            self._verification.trial_ended(trial, run)
 
     def answer(self, run: RunState) -> Incumbent | None:
         # That of the study. The search itself chooses among the rows of `cv_results_`.

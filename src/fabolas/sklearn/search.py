@@ -19,7 +19,7 @@ from fabolas._types import IntArray
 from fabolas.budget import Duration
 from fabolas.caller_warning import warn_caller
 from fabolas.display import counted
-from fabolas.engine import Engine, Run
+from fabolas.engine import Engine, RunSummary
 from fabolas.execution import Inline
 from fabolas.interrupts import Interrupts
 from fabolas.progress import ProgressDisplay, Snapshot, show_progress
@@ -266,13 +266,17 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
                 count_abandoned=False,
             )
             with show_progress(self.verbose > 0, setup.budget, setup.timer.clock) as display:
-                run = engine.run(_ScoreDisplay(display, setup.loss) if self.verbose > 0 else None, interrupts)
+                summary = engine.run(
+                    _ScoreDisplay(display, setup.loss) if self.verbose > 0 else None, interrupts
+                )
             if evaluation.error is not None:
                 raise evaluation.error
-            _check_success(study, n_before, run)
-            self._set_results(run, evaluation, study, setup)
+            _check_success(study, n_before, summary)
+            self._set_results(summary, evaluation, study, setup)
 
-    def _set_results(self, run: Run, evaluation: Evaluation, study: Study, setup: FitSetup) -> None:
+    def _set_results(
+        self, summary: RunSummary, evaluation: Evaluation, study: Study, setup: FitSetup
+    ) -> None:
         """Fill the dict that ``fit`` uses as ``cv_results_``, and find the entry of the incumbent."""
         ended = [trial for trial in study.trials if trial.status != "abandoned"]
         max_size, n_splits = setup.folds.max_size, len(setup.folds.splits)
@@ -300,11 +304,11 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._indices_on_all_rows = np.flatnonzero(complete & np.array(at_target))
         self._metric, self.trajectory_ = setup.loss.metric, study.trajectory
         self._incumbent_index = None
-        if run.incumbent is not None:  # its trial on the most rows
+        if summary.incumbent is not None:  # its trial on the most rows
             index = {trial.id: i for i, trial in enumerate(ended)}
-            indices = [index[trial_id] for trial_id in run.incumbent.trial_ids]
+            indices = [index[trial_id] for trial_id in summary.incumbent.trial_ids]
             self._incumbent_index = max(indices, key=lambda i: results[i].size)
-        if run.interrupted:
+        if summary.interrupted:
             warn_caller(
                 f"the search was interrupted after {len(results)} trials; the answer is the best of these"
             )
@@ -368,7 +372,7 @@ class _ScoreDisplay:
         self._display.notice(text)
 
 
-def _check_success(study: Study, n_before: int, run: Run) -> None:
+def _check_success(study: Study, n_before: int, summary: RunSummary) -> None:
     """Raise if this fit has no complete trial.
 
     Raises:
@@ -378,7 +382,7 @@ def _check_success(study: Study, n_before: int, run: Run) -> None:
     new = [trial for trial in study.trials[n_before:] if trial.status != "abandoned"]
     if any(trial.status == "complete" for trial in new):
         return
-    if run.interrupted:
+    if summary.interrupted:
         raise KeyboardInterrupt
     before = int(study.history.complete.sum())
     kept = (

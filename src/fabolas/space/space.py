@@ -190,9 +190,10 @@ class Space:
     def sobol(self, n: int, rng: np.random.Generator) -> Array:
         """Return configurations (n, d) from a scrambled Sobol sequence, snapped and legal.
 
-        Points of the sequence that are not legal are replaced by uniform random draws.
+        Points of the sequence that are not legal are replaced by uniform random draws. Each call scrambles anew, which
+        takes milliseconds; `optimize.sobol`, for the candidates of every decision, only rotates one sequence.
         """
-        from scipy.stats import qmc  # slow to import, and used only here
+        from scipy.stats import qmc  # slow to import
 
         exponent = max(n - 1, 0).bit_length()  # the sequence is balanced at powers of two
         x = self.snap(qmc.Sobol(self.dim, scramble=True, rng=rng).random_base2(exponent)[:n])

@@ -1,6 +1,6 @@
 """Where a study keeps its record: in memory, or in one SQLite file that survives a killed process.
 
-``base.py`` says what a storage backend implements. ``memory.py`` and ``sqlite.py`` are the two backends. The file
+``base.py`` says what a storage implements. ``memory.py`` and ``sqlite.py`` are the two storages. The file
 of the second one needs ``database.py`` (the open file), ``schema.py`` (tables), ``lock.py`` (one process at a time) and
 ``reader.py`` (read only).
 """

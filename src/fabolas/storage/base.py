@@ -1,6 +1,6 @@
-"""What a storage backend has to implement, and the records that it exchanges with a study.
+"""What a storage has to implement, and the records that it exchanges with a study.
 
-To add a backend, write a class with the ten methods of ``Storage``. ``memory.py`` is the shortest example.
+To add a storage, write a class with the ten methods of ``Storage``. ``memory.py`` is the shortest example.
 Then add the class to the fixture of ``tests/storage/test_contract.py``: these tests are the contract.
 """
 
@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction
 from fabolas.space import Space
-from fabolas.strategies.maximized import Direction
-from fabolas.strategies.options import encode
+from fabolas.storage.option_values import encode
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 
@@ -69,7 +69,8 @@ class Record:
         state: The strategy's arrays after the last suggestion; None before the first one.
         started: Suggestion id -> when its evaluation started, in seconds since the epoch. A suggestion whose
             evaluation did not start is missing here.
-        early_outcomes: Outcomes that workers reported and that the study was not told yet, in the order of the reports.
+        early_outcomes: Outcomes that workers returned and that the study was not told yet, in the order of their
+            arrival.
         trajectory: (elapsed, incumbent) pairs, in the order in which they were computed.
         reports: Suggestion id -> what its training reported on the way, for suggestions without a trial. The reports
             of a trial are in the trial.
@@ -98,7 +99,7 @@ class UnwritableError(RuntimeError):
 class Storage(Protocol):
     """Stores the record of one study. A study opens it once, writes every step, and never reads it again.
 
-    Every backend promises:
+    Every storage promises:
 
     - Numbers come back exactly. The point of a suggestion is its exact record: ``config`` and ``fidelity`` are
       ``identity.space.decode(point)``.
@@ -145,14 +146,14 @@ class Storage(Protocol):
         ...
 
     def add_early_outcome(self, trial: Trial) -> None:
-        """Store an outcome as soon as a worker reports it, before the study is told.
+        """Store an outcome as soon as a worker returns it, before the study is told.
 
         If the process is killed before ``add_trial``, the next ``open`` returns it in ``Record.early_outcomes``.
         """
         ...
 
     def add_trial(self, trial: Trial) -> None:
-        """Store the trial of a suggestion that has none. It replaces the reported outcome, if there is one.
+        """Store the trial of a suggestion that has none. It replaces the early outcome, if there is one.
 
         The reports of the trial replace those that were stored one by one.
         """
@@ -172,9 +173,9 @@ class Storage(Protocol):
 
 
 def merge_early_outcomes(trials: Iterable[Trial], early: Iterable[Trial]) -> tuple[Trial, ...]:
-    """The trials that the study was told, followed by the reported outcomes as trials.
+    """The trials that the study was told, followed by the early outcomes as trials.
 
-    An outcome may have been reported before the study was told the trials that come before it here. So its ``elapsed``
+    An early outcome may have come before the study was told the trials that stand before it here. So its ``elapsed``
     is raised to that of the trial before it: ``elapsed`` never decreases.
     """
     history = History(tuple(trials))

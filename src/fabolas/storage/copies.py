@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from fabolas._types import Array
+from fabolas.curve_reports import Report
+from fabolas.direction import check_direction
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import Record
 from fabolas.storage.database import write_errors
@@ -25,6 +26,7 @@ from fabolas.storage.lock import lock_owner
 from fabolas.storage.reader import connect_to_read, read
 from fabolas.storage.schema import (
     APPLICATION_ID,
+    EARLY_OUTCOMES,
     OUTCOME_COLUMNS,
     REPORT_COLUMNS,
     SCHEMA,
@@ -38,7 +40,6 @@ from fabolas.storage.schema import (
     point_of_blob,
     report_of_row,
 )
-from fabolas.strategies.maximized import check_direction
 from fabolas.trials import YEAR_10000, Suggestion, Trial, as_info
 
 # In a row; then the search has passed the end of a table whose length cannot be read.
@@ -258,11 +259,11 @@ def _suggestion_of_row(row: tuple[Any, ...], space: Space) -> Suggestion:
 def _trials(
     connection: sqlite3.Connection, suggestions: dict[int, Suggestion], limit: int, counts: Counter[str]
 ) -> list[Trial]:
-    """The trials, then the reported outcomes."""
+    """The trials, then the early outcomes."""
     found: dict[int, Trial] = {}
     elapsed = 0.0
     reports = _reports(connection, limit, counts)
-    for table in ("outcome", "reported"):
+    for table in ("outcome", EARLY_OUTCOMES):
         for row in _rows(connection, OUTCOME_COLUMNS, table, "position", limit):
             try:
                 repaired = _repaired(row, elapsed)

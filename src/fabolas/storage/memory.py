@@ -1,4 +1,4 @@
-"""A storage that keeps the record in memory: the simplest backend, and the default."""
+"""A storage that keeps the record in memory: the simplest one, and the default."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
 from fabolas.storage.base import Identity, Record, check_same_study
 from fabolas.trials import Incumbent, Suggestion, Trial
 
@@ -103,7 +103,7 @@ class MemoryStorage:
     def add_early_outcome(self, trial: Trial) -> None:
         self._check_unended(trial.id)
         if trial.id in self._early_outcomes:
-            raise ValueError(f"an outcome of suggestion {trial.id} was already reported")
+            raise ValueError(f"suggestion {trial.id} already has an early outcome")
         self._early_outcomes[trial.id] = trial
 
     def add_trial(self, trial: Trial) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 
 from fabolas._types import Array
 from fabolas.budget import RunBudget, Usage
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction, check_direction
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import merge_early_outcomes
 from fabolas.storage.files import kind_of, resolve
@@ -36,7 +37,6 @@ from fabolas.storage.schema import (
     lost_its_log,
     point_of_blob,
 )
-from fabolas.strategies.maximized import Direction, check_direction
 from fabolas.trials import History, Incumbent, Suggestion, Trial
 
 
@@ -54,7 +54,7 @@ class StudyFile:
         space: Parameters and fidelities, without conditions and forbidden clauses.
         suggestions: All suggestions, ordered by id. A choice that Python cannot write as a literal is its text.
         started: Suggestion id -> when its evaluation started, in seconds since the epoch.
-        trials: All trials in the order in which they ended, then the reported outcomes.
+        trials: All trials in the order in which they ended, then the early outcomes.
         state: The strategy's arrays; None before the first suggestion.
         run_budget: Budget of the run that has the study open, or had it open last; None if it had no budget.
         lost_its_log: Whether the last trials may be missing, because the file was copied during a run without its
@@ -112,7 +112,8 @@ class StudyFile:
         if self.run_budget is None:
             return None
         run_seconds = None if self.lock_owner is None else max(now - self.run_budget.started, 0.0)
-        return self.run_budget.usage(self.history, run_seconds=run_seconds)
+        pending = self.started_suggestions if self.run_budget.workers is None else ()
+        return self.run_budget.usage(self.history, pending, run_seconds=run_seconds)
 
 
 def read(path: str | Path) -> StudyFile:

@@ -6,7 +6,8 @@ Seven tables:
 - ``suggestion``: one row per suggestion. ``point`` holds the exact coordinates as bytes. ``config`` and
   ``fidelity`` say the same as JSON, for people who read the file with other tools.
 - ``outcome``: the trials, at most one per suggestion, in the order in which they ended.
-- ``reported``: outcomes that workers reported and the study was not told yet, in the order of the reports.
+- ``reported``: the early outcomes, which workers returned and the study was not told yet, in the order in which they
+  came. The table is older than this word, and keeps its name so that older files can be read.
 - ``report``: what trainings reported on the way, in the order of the reports.
 - ``trajectory``: the answers that the study computed while it ran. They are kept because they cannot be computed
   again: the hyperparameters of the models at that time are not in the file.
@@ -21,15 +22,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fabolas._types import Array
 from fabolas.caller_warning import warn_caller
+from fabolas.curve_reports import Report
 from fabolas.display import safe_text
 from fabolas.plain_values import to_json
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.storage.base import Record, UnwritableError
 from fabolas.storage.files import create_draft
@@ -37,6 +38,7 @@ from fabolas.trials import Incumbent, Suggestion, Trial
 
 APPLICATION_ID = 0x4641424F  # "FABO"
 SCHEMA = 6  # version of the tables; only this one is read
+EARLY_OUTCOMES = "reported"  # the table of the early outcomes
 RUN_BUDGET = "run_budget"  # key in the table study: the budget of the run that has or had the study open
 FILE_ID = "file_id"  # key in the table study: a random text by which a file is told from another one
 SQLITE_MAGIC = b"SQLite format 3\0"  # the first bytes of every SQLite database
@@ -71,7 +73,7 @@ CREATE TABLE suggestion (
     continues INTEGER  -- the suggestion whose training it continues; NULL to start from scratch
 );
 CREATE TABLE outcome (position INTEGER PRIMARY KEY, {_OUTCOME_TYPES});
-CREATE TABLE reported (position INTEGER PRIMARY KEY, {_OUTCOME_TYPES});
+CREATE TABLE {EARLY_OUTCOMES} (position INTEGER PRIMARY KEY, {_OUTCOME_TYPES});
 CREATE TABLE report (
     position INTEGER PRIMARY KEY, suggestion INTEGER NOT NULL REFERENCES suggestion (id),
     fidelity TEXT NOT NULL, point BLOB NOT NULL, loss REAL NOT NULL,
@@ -194,7 +196,7 @@ def _insert_record(connection: sqlite3.Connection, record: Record) -> None:
     for trial in record.trials:
         insert_outcome(connection, "outcome", trial)
     for trial in record.early_outcomes:
-        insert_outcome(connection, "reported", trial)
+        insert_outcome(connection, EARLY_OUTCOMES, trial)
     for number, reports in record.reports.items():
         for report in reports:
             insert_report(connection, number, report)
@@ -212,10 +214,8 @@ def insert_suggestion(connection: sqlite3.Connection, suggestion: Suggestion, st
     connection.execute("INSERT INTO suggestion VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def insert_outcome(
-    connection: sqlite3.Connection, table: Literal["outcome", "reported"], trial: Trial
-) -> None:
-    """Add a trial, or an outcome that was reported. Its reports replace those that were added one by one."""
+def insert_outcome(connection: sqlite3.Connection, table: str, trial: Trial) -> None:
+    """Add a trial to ``outcome`` or to the early outcomes. Its reports replace those that were added one by one."""
     outcome = (trial.status, trial.loss, trial.cost, json.dumps(trial.info), trial.error)
     row = (trial.id, *outcome, trial.elapsed, trial.started, trial.ended, trial.stopped, trial.restarted)
     connection.execute(f"INSERT INTO {table} VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -311,8 +311,8 @@ def load_trials(connection: sqlite3.Connection, suggestions: dict[int, Suggestio
 def load_early_outcomes(
     connection: sqlite3.Connection, suggestions: dict[int, Suggestion]
 ) -> Iterator[Trial]:
-    """The outcomes that workers reported and the study was not told, in the order of the reports."""
-    return _load_outcomes("reported", connection, suggestions)
+    """The outcomes that workers returned and the study was not told, in the order in which they came."""
+    return _load_outcomes(EARLY_OUTCOMES, connection, suggestions)
 
 
 def _load_outcomes(
@@ -327,7 +327,7 @@ def _load_outcomes(
 def outcome_of_row(
     row: tuple[Any, ...], suggestions: dict[int, Suggestion], reports: dict[int, tuple[Report, ...]]
 ) -> Trial:
-    """The trial of a row of ``outcome`` or ``reported``, without its position."""
+    """The trial of a row of ``outcome`` or of the early outcomes, without its position."""
     number, status, loss, cost, info, error, elapsed, started, ended, stopped, restarted = row
     return Trial(
         suggestions[number],

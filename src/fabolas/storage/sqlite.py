@@ -12,14 +12,15 @@ from pathlib import Path
 from fabolas._types import Array
 from fabolas.budget import RunBudget
 from fabolas.caller_warning import warn_caller
+from fabolas.curve_reports import Report
 from fabolas.display import safe_text
-from fabolas.reports import Report
 from fabolas.storage.base import Identity, Record, UnwritableError
 from fabolas.storage.database import StudyDatabase, write_errors
 from fabolas.storage.files import kind_of, remove_drafts, resolve, unused_name
 from fabolas.storage.lock import FileLock
 from fabolas.storage.memory import MemoryStorage
 from fabolas.storage.schema import (
+    EARLY_OUTCOMES,
     RUN_BUDGET,
     check_header,
     check_no_foreign_journal,
@@ -115,14 +116,14 @@ class SqliteStorage:
         with self._lock:
             with self._transaction(copy_log=True) as connection:
                 _check_unended(connection, trial.id)
-                insert_outcome(connection, "reported", trial)
+                insert_outcome(connection, EARLY_OUTCOMES, trial)
             self._mirror.add_early_outcome(trial)
 
     def add_trial(self, trial: Trial) -> None:
         with self._lock:
             with self._transaction(copy_log=True) as connection:
                 insert_outcome(connection, "outcome", trial)
-                connection.execute("DELETE FROM reported WHERE suggestion = ?", (trial.id,))
+                connection.execute(f"DELETE FROM {EARLY_OUTCOMES} WHERE suggestion = ?", (trial.id,))
             self._mirror.add_trial(trial)
 
     def add_incumbent(self, elapsed: float, incumbent: Incumbent) -> None:

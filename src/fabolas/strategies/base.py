@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.reports import EarlyStopRule
+from fabolas.curve_reports import EarlyStopRule
 from fabolas.trials import History, Incumbent, Suggestion
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from fabolas._types import Array
 from fabolas.acquisition.entropy import PosteriorSamples, gaussian_information, joint_samples, lowest
 from fabolas.acquisition.representers import Representers
 from fabolas.acquisition.traces import TraceRepresenters
+from fabolas.curve_reports import EarlyStopRule
 from fabolas.gp.trainings import in_training
-from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
 from fabolas.strategies.acquire import AcquisitionContext, best_predicted, draw_candidates
 from fabolas.strategies.continuation import MIN_COST_SHARE, Continuations

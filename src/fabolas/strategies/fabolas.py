@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.curve_reports import EarlyStopRule
 from fabolas.model_spec import ModelSpec
-from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,

@@ -6,33 +6,14 @@ The negation is done here only: records, storages and results have losses with t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
 
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.direction import Direction
 from fabolas.strategies.base import Prediction, PredictiveStrategy, Proposal, Strategy, SurrogateStrategy
 from fabolas.strategies.fitting import SurrogateWithTrials
 from fabolas.trials import History, Incumbent, Suggestion, Trial
-
-Direction = Literal["minimize", "maximize"]
-
-
-def loss_or_value(direction: Direction) -> str:
-    """What a number of the user is called: "loss" if it is minimised, else "value"."""
-    return "loss" if direction == "minimize" else "value"
-
-
-def check_direction(direction: str) -> Direction:
-    """Return the direction.
-
-    Raises:
-        ValueError: If it is neither "minimize" nor "maximize".
-    """
-    for known in get_args(Direction):
-        if direction == known:
-            return known  # type: ignore[no-any-return]
-    raise ValueError(f"direction must be 'minimize' or 'maximize', got {direction!r}")
 
 
 def directed(strategy: Strategy, direction: Direction) -> Strategy:

@@ -12,9 +12,9 @@ from typing import Any
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
+from fabolas.curve_reports import Report
 from fabolas.execution import Ended, EventOrReport, Reported, Started
 from fabolas.numeric_errors import default_error_state
-from fabolas.reports import Report
 from fabolas.storage import Identity, Storage
 from fabolas.strategies import Strategy
 from fabolas.study.open_suggestions import (
@@ -339,7 +339,7 @@ class Ledger:
         return trial
 
     def _with_times(self, trial: Trial, elapsed: float | None) -> Trial:
-        """The trial with the times at which it started and ended; it ends now, unless its end was reported."""
+        """The trial with the times at which it started and ended: now, or when a worker returned it."""
         entry = self.open_suggestions.get(trial.id)
         started = None if entry is None else entry.started_at
         ended = time.time() if entry is None or entry.outcome is None else entry.outcome.ended

@@ -4,11 +4,11 @@ from functools import cached_property
 from pathlib import Path
 
 from fabolas.display import safe_text
+from fabolas.storage.option_values import ForeignOptionError, decode
 from fabolas.storage.reader import StudyFile, read
 from fabolas.storage.schema import warn_of_lost_log
 from fabolas.strategies import NAMES, Strategy, make
 from fabolas.strategies.maximized import directed
-from fabolas.strategies.options import decode
 from fabolas.study.view import StudyView
 from fabolas.trials import Incumbent
 
@@ -51,7 +51,8 @@ class LoadedStudy(StudyView):
         """The study's strategy with its state.
 
         Raises:
-            ValueError: If it is not one of fabolas, or was saved by another version.
+            ValueError: If it is not one of fabolas, has an option that is not of fabolas, for example your own basis,
+                or was saved by another version.
         """
         file = self.file
         if file.strategy not in NAMES:
@@ -64,6 +65,11 @@ class LoadedStudy(StudyView):
             strategy = directed(made, file.direction)
             if file.state is not None:
                 strategy.restore(file.state)
+        except ForeignOptionError as error:
+            raise ValueError(
+                f"the strategy {file.strategy!r} of {safe_text(file.path)} has an option that is not part of fabolas: "
+                f"{error}: fabolas.Study(..., storage=...)"
+            ) from error
         except Exception as error:
             raise ValueError(
                 f"the strategy {file.strategy!r} of {safe_text(file.path)} was saved by another version of fabolas, "

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.curve_reports import Report
 from fabolas.display import error_summary, safe_text
 from fabolas.execution import MIN_COST_SECONDS, Ended
 from fabolas.plain_values import to_number
-from fabolas.reports import Report
 from fabolas.space import Space
 from fabolas.trials import ADDED, Outcome, Suggestion, Trial, as_cost, as_info
 
@@ -26,7 +26,7 @@ _READMITTED = "readmitted:"
 
 @dataclass
 class OpenSuggestion:
-    """A suggestion that has not ended. Its states, in order: waiting, handed out, started, outcome reported.
+    """A suggestion that has not ended. Its states, in order: waiting, handed out, started, outcome known.
 
     A suggestion that is not enqueued starts with the state "handed out".
 
@@ -38,7 +38,7 @@ class OpenSuggestion:
         state_before: The strategy's state before the suggestion; None if it cannot be cancelled.
         clock_at_start: What the study's clock showed when its evaluation started; None if it has not.
         started_at: When its evaluation started, in seconds since the epoch.
-        outcome: What a worker has reported; None if nothing.
+        outcome: The early outcome, which a worker has returned; None if there is none.
         reports: What its training has reported on the way.
     """
 

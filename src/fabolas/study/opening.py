@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from fabolas.reports import Report
+from fabolas.curve_reports import Report
+from fabolas.direction import Direction
 from fabolas.space import Space
 from fabolas.storage import Identity, MemoryStorage, Record, SqliteStorage, Storage, merge_early_outcomes
 from fabolas.strategies import Strategy, options_of
-from fabolas.strategies.maximized import Direction
 from fabolas.trials import History, Suggestion, Trial
 
 
 def end_unfinished(record: Record, now: float) -> list[Trial]:
     """The trials that were running when the study was closed or its process died, in the order in which they end now.
 
-    An outcome that a worker had reported is kept. The other trials are abandoned, with an estimated cost.
+    An early outcome, which a worker had returned, is kept. The other trials are abandoned, with an estimated cost.
     Suggestions that were not started are not among them.
 
     Args:

@@ -1,7 +1,7 @@
 """How a study makes suggestions: it asks the strategy, and undoes what nobody accepts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ class _Draft:
     Attributes:
         state_before: The strategy's state before it.
         rng: The source of randomness that made it.
-        point: (D,) What the strategy proposed; empty while it decides.
+        point: (D,) What the strategy proposed; None until the strategy has decided.
     """
 
     state_before: dict[str, Array]
     rng: np.random.Generator
-    point: Array = field(default_factory=lambda: np.empty(0))
+    point: Array | None = None
 
 
 class Proposer:
@@ -99,7 +99,7 @@ class Proposer:
         """
         self._ledger.check_open()
         draft = self._draft
-        if draft is None:
+        if draft is None or draft.point is None:
             raise ValueError("there is no proposal to accept; call propose() first")
         try:
             with self._timer.timed():

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fabolas._types import Array
 from fabolas.budget import Clock, RunBudget
+from fabolas.direction import Direction, check_direction
 from fabolas.execution import Ended, EventOrReport
 from fabolas.keywords import check_keywords
 from fabolas.space import Fidelity, Space
 from fabolas.storage import Storage
 from fabolas.strategies import Prediction, Proposal, Strategy, make, option_names
-from fabolas.strategies.maximized import Direction, check_direction, directed
+from fabolas.strategies.maximized import directed
 from fabolas.study.ledger import Ledger, OverheadTimer
 from fabolas.study.opening import check_overhead, identity_of, storage_of
 from fabolas.study.proposer import Proposer
@@ -311,7 +312,7 @@ class Study(StudyView):
     ) -> Trial:
         """Record that the study stopped waiting for a suggestion: its time counts, its configuration is not blamed.
 
-        If a worker has reported its outcome, that outcome is recorded instead.
+        If a worker has returned its outcome, that outcome is recorded instead.
 
         Args:
             suggestion: What ``ask`` returned, or its id.
@@ -357,7 +358,7 @@ class Study(StudyView):
         return self._ledger.add_from_elsewhere(config, fidelity, loss, cost, info, self.strategy.state())
 
     def tell_outcome(self, ended: Ended, elapsed: float | None = None) -> Trial:
-        """Record what a worker has reported; see ``Ledger.tell_outcome``."""
+        """Record what a worker has returned; see ``Ledger.tell_outcome``."""
         return self._ledger.tell_outcome(ended, elapsed)
 
     def save_event(self, event: EventOrReport, elapsed: float | None = None) -> None:

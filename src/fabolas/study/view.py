@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fabolas._types import Array
+from fabolas.direction import Direction, loss_or_value
 from fabolas.display import counted, error_summary, safe_text
 from fabolas.numeric_errors import default_error_state
 from fabolas.progress.text import loss as loss_text
@@ -14,7 +15,6 @@ from fabolas.progress.text import what_is_known
 from fabolas.space import Space
 from fabolas.strategies import Prediction, PredictiveStrategy, Strategy
 from fabolas.strategies.incumbent import prefer_verified
-from fabolas.strategies.maximized import Direction, loss_or_value
 from fabolas.study.html import AnswerText, study_as_html
 from fabolas.study.table import frame_of
 from fabolas.trials import History, Incumbent, Trial
@@ -244,14 +244,14 @@ class StudyView(ABC):
         return frame_of(self.space, self.trials, reports=reports)
 
     def __str__(self) -> str:
-        incumbent, work = self.incumbent(), self._work()
+        incumbent, counts = self.incumbent(), self._counts_text()
         if incumbent is None:
             any_complete = self.history.complete.any()
-            return f"{'nothing to recommend yet' if any_complete else 'no trial completed'}: {work}"
+            return f"{'nothing to recommend yet' if any_complete else 'no trial completed'}: {counts}"
         settings = ", ".join(f"{safe_text(name)}={_short(value)}" for name, value in incumbent.config.items())
-        how = self._verification(incumbent)
+        how = self._verification_text(incumbent)
         loss = loss_text(incumbent, self.history.best_measurement(self.sign))
-        return f"best configuration: {settings}\n{self._headline(incumbent)}: {loss} ({how})\n{work}"
+        return f"best configuration: {settings}\n{self._headline(incumbent)}: {loss} ({how})\n{counts}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -260,21 +260,24 @@ class StudyView(ABC):
         if incumbent is not None:
             loss = loss_text(incumbent, self.history.best_measurement(self.sign))
             parts = AnswerText(
-                incumbent.config, self._headline(incumbent), loss, self._verification(incumbent)
+                incumbent.config, self._headline(incumbent), loss, self._verification_text(incumbent)
             )
-        return study_as_html(type(self).__name__, parts, self._work(), self.trials)
+        return study_as_html(type(self).__name__, parts, self._counts_text(), self.trials)
 
     @property
-    def _what(self) -> str:
+    def _loss_word(self) -> str:
+        """What the numbers of the objective are called."""
         return loss_or_value(self.direction)
 
     def _headline(self, incumbent: Incumbent) -> str:
         """What the number is that is shown with the answer."""
         return (
-            f"best {self._what} so far" if incumbent.preliminary else f"predicted {self._what} at the target"
+            f"best {self._loss_word} so far"
+            if incumbent.preliminary
+            else f"predicted {self._loss_word} at the target"
         )
 
-    def _work(self) -> str:
+    def _counts_text(self) -> str:
         """How many trials there are and how long they took, as text."""
         n, failed = len(self.trials), int(self.history.failed.sum())
         if not n:
@@ -283,7 +286,7 @@ class StudyView(ABC):
         share = f"{self.overhead_share:.0%} of the time for choosing them"
         return f"{counts} in {self.elapsed:.4g} s, {share}"
 
-    def _verification(self, incumbent: Incumbent) -> str:
+    def _verification_text(self, incumbent: Incumbent) -> str:
         """Whether the answer was verified, and what was measured then, as text."""
         if not incumbent.verified:
             return what_is_known(incumbent)

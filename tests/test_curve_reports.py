@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fabolas.reports import EarlyStopRule, Report
+from fabolas.curve_reports import EarlyStopRule, Report
 
 
 def test_a_report_needs_a_finite_loss_and_a_positive_cost() -> None:

@@ -1,4 +1,4 @@
-"""Outcomes that workers report while the study computes a suggestion: they are kept at once."""
+"""Outcomes that workers return while the study computes a suggestion: they are kept at once."""
 
 import threading
 from collections.abc import Callable
@@ -33,8 +33,8 @@ def study(path: Any, **settings: Any) -> Study:
         Ended(0, "failed", None, 0.0, error=""),
     ],
 )
-def test_a_reported_outcome_becomes_the_trial_that_tell_would_have_made(ended: Ended, tmp_path: Path) -> None:
-    """One study is told the outcome; the process of the other one ends when the outcome was reported."""
+def test_an_early_outcome_becomes_the_trial_that_tell_would_have_made(ended: Ended, tmp_path: Path) -> None:
+    """One study is told the outcome; the process of the other one ends when the storage had the outcome."""
 
     with study(tmp_path / "told.db") as told:
         suggestion = told.ask()
@@ -61,13 +61,13 @@ def test_a_reported_outcome_becomes_the_trial_that_tell_would_have_made(ended: E
     assert read(tmp_path / "study.db").started[0] == 100.0
 
 
-def test_reported_trials_come_before_abandoned_ones_and_elapsed_never_decreases(tmp_path: Path) -> None:
+def test_early_outcomes_come_before_abandoned_ones_and_elapsed_never_decreases(tmp_path: Path) -> None:
     with study(tmp_path / "study.db") as s:
         for _ in range(4):
             s.ask()
         s.save_event(Ended(3, "complete", 0.5, 1.0), 2.0)
         s.save_event(Ended(1, "complete", 0.25, 1.0), 2.0)
-        s.tell_outcome(Ended(3, "complete", 0.5, 1.0), 4.0)  # told after the other one was reported
+        s.tell_outcome(Ended(3, "complete", 0.5, 1.0), 4.0)  # told after the other one was stored
     with study(tmp_path / "study.db") as s:
         assert [(t.id, t.status) for t in s.trials] == [
             (3, "complete"),
@@ -80,7 +80,7 @@ def test_reported_trials_come_before_abandoned_ones_and_elapsed_never_decreases(
         assert stamps == sorted(stamps)
 
 
-def test_a_reported_outcome_is_kept_when_its_suggestion_is_abandoned(tmp_path: Path) -> None:
+def test_an_early_outcome_is_kept_when_its_suggestion_is_abandoned(tmp_path: Path) -> None:
     with study(tmp_path / "study.db") as s:
         for _ in range(3):
             s.ask()
@@ -96,14 +96,14 @@ def test_a_reported_outcome_is_kept_when_its_suggestion_is_abandoned(tmp_path: P
         assert read(tmp_path / "study.db").trials == s.trials
 
 
-def test_an_abandoned_outcome_is_not_kept_as_reported(tmp_path: Path) -> None:
+def test_an_abandoned_outcome_is_not_kept_as_an_early_one(tmp_path: Path) -> None:
     with study(tmp_path / "study.db") as s:
         s.ask()
         s.save_event(Ended(0, "abandoned", error="the executor broke down"))
         assert read(tmp_path / "study.db").trials == ()
 
 
-def test_a_reader_sees_a_reported_outcome_as_a_trial(tmp_path: Path) -> None:
+def test_a_reader_sees_an_early_outcome_as_a_trial(tmp_path: Path) -> None:
     with study(tmp_path / "study.db") as s:
         s.ask()
         s.ask()
@@ -180,7 +180,7 @@ def run(**settings: Any) -> Result:
         )
 
 
-def test_a_reported_outcome_is_in_the_file_while_the_next_suggestion_is_computed(tmp_path: Path) -> None:
+def test_an_early_outcome_is_in_the_file_while_the_next_suggestion_is_computed(tmp_path: Path) -> None:
     """Each suggestion waits until all suggestions before it are in the file with their outcomes."""
     path = tmp_path / "study.db"
 
@@ -193,9 +193,9 @@ def test_a_reported_outcome_is_in_the_file_while_the_next_suggestion_is_computed
     assert read(path).trials == result.trials
 
 
-def test_an_outcome_that_cannot_be_written_when_reported_is_written_when_told(tmp_path: Path) -> None:
+def test_an_outcome_that_cannot_be_written_early_is_written_when_told(tmp_path: Path) -> None:
     class Full(SqliteStorage):
-        """Cannot write reported outcomes."""
+        """Cannot write early outcomes."""
 
         def add_early_outcome(self, trial: Trial) -> None:
             raise RuntimeError("no room")
