@@ -52,10 +52,10 @@ from fabolas.gp.kernels import paper_loss_basis, reverse_time, uniform_length_pr
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import Deviation, ModelSpec
 from fabolas.optimize import cma_es, direct
+from fabolas.storage.option_values import encode
 from fabolas.strategies.acquire import AcquisitionConfig
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
-from fabolas.strategies.options import encode
 from fabolas.transforms import identity_transform, log_excess_transform
 
 Options = dict[str, Any]

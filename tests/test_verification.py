@@ -213,7 +213,7 @@ def minimized(objective: Any = sized, **settings: Any) -> Result:
 @pytest.mark.slow
 def test_minimize_verifies_its_answer_unless_told_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    verified = minimized(time_budget=25.0, storage=path)
+    verified = minimized(time_budget=28.0, storage=path)
     assert verified.verified
     assert fabolas.load(path).incumbent() == verified.incumbent()  # the answer in the file is that of the run
     unverified = minimized(time_budget=12.0, verify=False)

@@ -105,7 +105,7 @@ def test_with_many_workers_one_decision_is_for_as_many_evaluations_as_end_meanwh
 
 
 def test_a_strategy_remembers_how_many_workers_there_are() -> None:
-    with run(12, full_cost=5000.0) as study:
+    with run(12, full_cost=1000.0) as study:
         strategy, history = study.strategy, study.history
         strategy.suggest(history, pending_suggestions(63), np.random.default_rng(0))
         other = fabolas.strategies.make("fabolas", SPACE)
