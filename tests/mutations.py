@@ -56,20 +56,6 @@ MUTATIONS = (
         "strategies/test_acquire.py",
     ),
     Mutation(
-        "the knowledge gradient does not compare the candidate itself",
-        "acquisition/knowledge_gradient.py",
-        "[shared_mean, self._own_mean[:, None]]",
-        "[shared_mean, self._own_mean[:, None] + 1e6]",
-        "acquisition/test_knowledge_gradient.py",
-    ),
-    Mutation(
-        "a batch by the knowledge gradient ignores pending outcomes",
-        "acquisition/knowledge_gradient.py",
-        "            cross -= influence[:, :, None] * column[:, None, :]\n",
-        "            pass\n",
-        "acquisition/test_knowledge_gradient.py",
-    ),
-    Mutation(
         "many workers do not limit overhead",
         "strategies/effort.py",
         "MAX_BUSY_SHARE = 0.5",

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from fabolas import Categorical, Float, Space, surrogate
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import (
+    Information,
     PosteriorSamples,
     entropy,
     gaussian_information,
@@ -127,30 +127,54 @@ def test_expected_improvement_is_at_a_peak_wherever_the_search_starts(d: int) ->
     assert log_improvement(x) > -peak.fun - 0.01
 
 
-@pytest.mark.parametrize("d", [2, 6])
-def test_the_most_informative_candidates_are_refined(d: int) -> None:
-    """With information of a known form: further points around the best candidates are better than these."""
+def bell(points: np.ndarray) -> np.ndarray:
+    height: np.ndarray = np.exp(-5.0 * np.sum((points - 0.37) ** 2, axis=1))
+    return height
+
+
+def with_information_of_a_bell(
+    at: AcquisitionContext, **config: object
+) -> tuple[AcquisitionContext, list[np.ndarray]]:
+    """The context with information of a known form, and a list that gets the points where it is evaluated."""
     evaluated: list[np.ndarray] = []
 
-    def peak(*_: object, **__: object) -> Callable[[np.ndarray], np.ndarray]:
+    def estimator(*_: object, **__: object) -> Callable[[np.ndarray], np.ndarray]:
         def information(points: np.ndarray) -> np.ndarray:
             evaluated.append(points)
             return bell(points)[None]
 
         return information
 
-    def bell(points: np.ndarray) -> np.ndarray:
-        height: np.ndarray = np.exp(-5.0 * np.sum((points - 0.37) ** 2, axis=1))
-        return height
+    known = replace(at.config, information_estimator=estimator, divide_by_cost=False, **config)  # type: ignore[arg-type]
+    return replace(at, config=known), evaluated
 
-    at = position(d, 30, effort=1.0)
-    at = replace(at, config=replace(at.config, criterion=EntropyReduction(peak), divide_by_cost=False))
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_the_most_informative_candidates_are_refined(d: int) -> None:
+    """Further points around the best candidates are better than these."""
+    at, evaluated = with_information_of_a_bell(position(d, 30, effort=1.0))
     rng = np.random.default_rng(1)
     choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
     start, *refined = evaluated
     assert len(start) == at.effort.n_estimated
     assert sum(map(len, refined)) == at.effort.n_refined > 0
     assert bell(choice.point[None])[0] > 1.1 * bell(start).max()
+
+
+def test_the_final_choice_uses_the_samples_of_screening_or_more() -> None:
+    at, seen = position(2, 30), []
+
+    def spy(
+        representers: Representers, samples: PosteriorSamples, *rest: int, **options: bool
+    ) -> Information:
+        seen.append(len(samples.Z))
+        return monte_carlo_information(representers, samples, *rest, **options)
+
+    for times in (1, 4):
+        config = replace(at.config, information_estimator=spy, final_samples=times)
+        rng = np.random.default_rng(1)
+        decide.maximize_information(replace(at, config=config), decide.configuration_pool(at, rng), rng)
+    assert seen == [at.effort.n_samples, 4 * at.effort.n_samples]
 
 
 def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() -> None:
@@ -199,18 +223,14 @@ def test_a_target_evaluation_fits_by_its_cost_limit_and_if_none_does_there_is_no
 @pytest.mark.parametrize("maximizer", [direct, cma_es, direct_and_cma_es])
 @pytest.mark.parametrize("d", [2, 6])
 def test_direct_and_cma_really_search_at_any_effort(maximizer: Maximizer, d: int) -> None:
-    at = position(d, 30, effort=0.3)
-    at = replace(at, config=replace(at.config, maximizer=maximizer, evaluations_per_dimension=20))
-    asked = []
-
-    def value(points: np.ndarray) -> np.ndarray:
-        asked.extend(points)
-        return -np.sum((points - 0.37) ** 2, axis=1)
-
-    start = np.random.default_rng(0).random((6, d + 1))
-    found = decide._maximize(value, start, at, np.random.default_rng(1))
-    assert len(asked) > 6 + 10 * (d + 1)
-    assert value(found[None])[0] > 0.5 * value(start).max()  # values are negative: at most half as far away
+    options = {"maximizer": maximizer, "evaluations_per_dimension": 20}
+    at, evaluated = with_information_of_a_bell(position(d, 30, effort=0.3), **options)
+    rng = np.random.default_rng(1)
+    choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
+    start, *further = evaluated
+    assert sum(map(len, further)) > 10 * (d + 1)
+    # At most half as far away, as the logarithm of the bell is minus the squared distance.
+    assert np.log(bell(choice.point[None]))[0] > 0.5 * np.log(bell(start)).max()
 
 
 @pytest.mark.parametrize("maximizer", [candidate_search, direct, cma_es])
@@ -248,7 +268,9 @@ def test_information_that_nobody_can_pay_for_does_not_count() -> None:
     for affordable in (None, 0.02):  # a trial on the smallest subset takes 0.018 s
         at = position(2, 40, affordable=affordable)
         rng = np.random.default_rng(1)
-        found[affordable] = decide.maximize_information(at, decide.configuration_pool(at, rng), rng).max_worth
+        found[affordable] = decide.maximize_information(
+            at, decide.configuration_pool(at, rng), rng
+        ).max_information
     assert 0.0 < found[0.02] < 0.8 * found[None]
 
 

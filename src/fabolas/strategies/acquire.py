@@ -1,7 +1,7 @@
 """The acquisition: from a fitted surrogate to the next evaluation. It sees points, no history and no clock.
 
 pool = configuration_pool(context, rng)                  configurations that may be the best
-candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
+candidate = maximize_information(context, pool, rng)     the most information per cost, eq. 7
 candidate = maximize_improvement(context, pool, rng)     the largest expected improvement at the target, eq. 2
 
 If a target evaluation is due, `maximize_target_improvement` replaces both: `maximize_improvement` and a batch.
@@ -16,7 +16,13 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.acquisition.criteria import Criterion, EntropyReduction, PreparedCriterion
+from fabolas.acquisition.batch import greedy_batch
+from fabolas.acquisition.entropy import (
+    InformationEstimator,
+    PosteriorSamples,
+    gaussian_information,
+    monte_carlo_information,
+)
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import (
     ChooseRepresenters,
@@ -38,21 +44,26 @@ CLIMB_ITERATIONS = 2  # of L-BFGS, per dimension
 
 @dataclass(frozen=True)
 class AcquisitionConfig:
-    """What an evaluation is worth, divided by cost and maximised; the defaults are those of `fabolas`.
+    """How information is computed, divided by cost and maximised; the defaults are those of `fabolas`.
 
     Attributes:
-        criterion: What an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
+        information_estimator: For the best candidates: `monte_carlo_information` or `ep_information`.
+        relative_to_uniform: The divergence of p_min from uniform (eq. 7 as printed), instead of the reduction of its
+            entropy.
+        final_samples: Factor by which the number of samples grows from screening to the final choice.
         choose_representers: `thompson_representers` or `improvement_representers`.
         maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
         evaluations_per_dimension: Smallest number of evaluations of a maximiser, per dimension: about 20 for those that
             search the whole cube, 0 for `candidate_search`.
-        divide_by_cost: Whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
-        count_overhead: Whether overhead (eq. 7) and the cost offset are added to the cost.
+        divide_by_cost: Divide by cost (eq. 5); False for eq. 3.
+        count_overhead: Add overhead and cost offset to the cost (eq. 7).
         cost_offset: Share of the time spent so far that is added to every predicted cost. Tiny differences in cost
             stop mattering as the search goes on, so sizes increase.
     """
 
-    criterion: Criterion = EntropyReduction()
+    information_estimator: InformationEstimator = monte_carlo_information
+    relative_to_uniform: bool = False
+    final_samples: int = 1
     choose_representers: ChooseRepresenters = thompson_representers
     maximizer: Maximizer = candidate_search
     evaluations_per_dimension: int = 0
@@ -113,7 +124,7 @@ class AcquisitionContext:
         added_seconds: Seconds added to every predicted cost: overhead and cost offset.
         max_cost: Seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: The sizes of this decision.
-        config: What an evaluation is worth, and how that is maximised.
+        config: How information is computed, divided by cost and maximised.
         evaluated_keys: The points (D,) that are complete, failed or pending, see `point_key`.
         represent: (posterior of the loss, points at the target) -> representers; with curves, `TraceRepresenters`.
         further_candidates: (m, D) points to consider besides those that are drawn: trainings to continue.
@@ -140,7 +151,7 @@ class AcquisitionContext:
         return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
 
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
-        """What the worth of each point (m, D) is divided by, and which points may be evaluated."""
+        """What the information of each point (m, D) is divided by, and which points may be evaluated."""
         costs = self.surrogate.predict_cost(points)
         return self.config.divisor(costs, self.added_seconds), self.is_allowed(points)
 
@@ -206,7 +217,7 @@ class Candidate:
         point: (D,).
         cost: Predicted seconds.
         origin: Which maximum it is: INFORMATION, IMPROVEMENT, or TARGET if a target evaluation was due.
-        max_worth: The largest value of the criterion over the allowed candidates; 0 if the point was chosen by expected
+        max_information: The most information of an allowed candidate, in nats; 0 if the point was chosen by expected
             improvement.
         batch: More points for the next suggestions, used if there is no time for a new decision.
     """
@@ -214,7 +225,7 @@ class Candidate:
     point: Array
     cost: float
     origin: str
-    max_worth: float
+    max_information: float
     batch: Batch
 
     def followed_by(self, other: Candidate) -> Candidate:
@@ -274,7 +285,7 @@ def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
 
 
 def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
-    """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of `context.config`.
+    """The point with the most information about the optimum per cost: eq. 7 of Klein et al. 2017.
 
     Many candidates are screened, which means: estimated quickly. The best of them are then estimated accurately and
     refined. A quick decision does not do that. It takes the best screened candidate, and greedily chooses a batch of
@@ -283,45 +294,57 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     Args:
         context: What is known.
         pool: (m, d) configurations that may be the best.
-        rng: Draws representers, candidates, and samples if the criterion needs them.
+        rng: Draws representers, their samples, and candidates.
     """
     domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
-    representer_points = config.choose_representers(
+    at_target = config.choose_representers(
         surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
     )
-    prepared = config.criterion.prepare(
-        surrogate.loss,
-        representer_points,
-        domain.at_target(context.ranked[:N_BEST]),
-        n_fidelities=domain.f,
-        n_samples=effort.n_samples,
-        n_outcomes=effort.n_outcomes,
-        represent=context.represent,
-        rng=rng,
-    )
-    candidates = draw_candidates(domain, pool, representer_points, effort.n_screened, rng)
+    representers = context.represent(surrogate.loss, at_target)
+    samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
+    candidates = draw_candidates(domain, pool, at_target, effort.n_screened, rng)
     if context.further_candidates is not None:
         candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
     context = context.allowing_some(candidates)
-    screened = prepared.screen(candidates)
-    average = screened.worth.mean(axis=0)
+    screen = gaussian_information(representers, samples, relative_to_uniform=config.relative_to_uniform)
+    information = screen(candidates).mean(axis=0)
     divisor, allowed = context.divisor_and_allowed(candidates)
-    value = np.where(allowed, average / divisor, -np.inf)
+    value = np.where(allowed, information / divisor, -np.inf)  # eq. 7
     if effort.is_quick:
-        first = int(np.argmax(value))
-        points = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
+        first, count = int(np.argmax(value)), 1 + effort.batch_size
+        chosen = greedy_batch(representers, samples, candidates, divisor, allowed, first=first, count=count)
+        points = candidates[chosen]
     else:
         start = candidates[np.argsort(-value, kind="stable")[: effort.n_estimated]]
-        points = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
+        points = _refine(context, representers, samples, start, rng)[None]
     costs = surrogate.predict_cost(points)
-    max_worth = float(average[allowed].max(initial=0.0))
-    return Candidate(points[0], float(costs[0]), INFORMATION, max_worth, Batch(points[1:], costs[1:]))
+    max_information = float(information[allowed].max(initial=0.0))
+    return Candidate(points[0], float(costs[0]), INFORMATION, max_information, Batch(points[1:], costs[1:]))
 
 
-def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
-    """a(x, s) of eq. 7, (m,): -inf for points that may not be evaluated."""
-    divisor, allowed = context.divisor_and_allowed(points)
-    return np.where(allowed, prepared.evaluate(points).mean(axis=0) / divisor, -np.inf)
+def _refine(
+    context: AcquisitionContext,
+    representers: Representers,
+    samples: PosteriorSamples,
+    start: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """The point (D,) where the accurate estimate of eq. 7 is largest, searched from the start (m, D)."""
+    domain, effort, config = context.domain, context.effort, context.config
+    if config.final_samples > 1:
+        samples = PosteriorSamples.draw(representers, config.final_samples * effort.n_samples, rng)
+    information = config.information_estimator(
+        representers, samples, effort.n_outcomes, relative_to_uniform=config.relative_to_uniform
+    )
+
+    def value(points: Array) -> Array:
+        divisor, allowed = context.divisor_and_allowed(points)
+        return np.where(allowed, information(points).mean(axis=0) / divisor, -np.inf)  # eq. 7
+
+    further = max(effort.n_refined, config.evaluations_per_dimension * start.shape[1])
+    return config.maximizer(
+        value, start, domain.snap, rng, evaluations=len(start) + further, n_choices=domain.n_choices
+    ).point
 
 
 def maximize_improvement(
@@ -397,14 +420,3 @@ def draw_candidates(
     other = pool[rng.integers(len(pool), size=n - len(likely))]
     x = np.concatenate([likely, other])
     return np.unique(domain.snap(np.concatenate([x, domain.draw_fidelities(n, rng)], axis=1)), axis=0)
-
-
-def _maximize(
-    value: Callable[[Array], Array], start: Array, context: AcquisitionContext, rng: np.random.Generator
-) -> Array:
-    """The point (D,) of the highest value, from the start (m, D)."""
-    domain, config = context.domain, context.config
-    further = max(context.effort.n_refined, config.evaluations_per_dimension * start.shape[1])
-    return config.maximizer(
-        value, start, domain.snap, rng, evaluations=len(start) + further, n_choices=domain.n_choices
-    ).point

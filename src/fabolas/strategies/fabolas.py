@@ -62,6 +62,8 @@ from fabolas.trials import (
 # Origins of suggestions that count as target evaluations if the point is at the target.
 _TARGET_ORIGINS = (TARGET, IMPROVEMENT, ENQUEUED, VERIFICATION)
 
+NEGLIGIBLE_NATS = 1e-3  # if no evaluation gives more information, it is not worth its cost
+
 Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
 """(context, pool of configurations, whether a target evaluation is due, rng) -> the next evaluation."""
 
@@ -78,7 +80,8 @@ def target_or_information(
         if improving is not None:
             return improving
     informative = maximize_information(context, pool, rng)
-    if informative.max_worth > context.config.criterion.negligible:
+    # The divergence from uniform is large even where there is nothing to learn.
+    if context.config.relative_to_uniform or informative.max_information > NEGLIGIBLE_NATS:
         return informative
     return maximize_improvement(context, pool, rng) or informative
 

@@ -18,7 +18,6 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import ep_information
 from fabolas.acquisition.representers import improvement_representers
 from fabolas.gp.kernels import paper_cost_basis, paper_loss_basis, uniform_length_prior
@@ -57,7 +56,8 @@ MODEL = ModelSpec(
     nugget_fraction=0.0,
 )
 ACQUISITION = AcquisitionConfig(
-    criterion=EntropyReduction(ep_information, relative_to_uniform=True),
+    information_estimator=ep_information,
+    relative_to_uniform=True,
     choose_representers=improvement_representers,
     maximizer=direct_and_cma_es,
     evaluations_per_dimension=20,

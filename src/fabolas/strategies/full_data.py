@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.model_spec import ModelSpec
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
@@ -47,7 +46,7 @@ class FullDataSearch(ModelBasedSearch):
         super().__init__(
             space,
             ModelSpec(),
-            AcquisitionConfig(EntropyReduction(final_samples=4), divide_by_cost=False),
+            AcquisitionConfig(final_samples=4, divide_by_cost=False),
             domain,
             partial(_draw_design, space),
             n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
