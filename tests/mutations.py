@@ -123,8 +123,8 @@ MUTATIONS = (
     Mutation(
         "an evaluation is admitted by its predicted cost, not by its cost limit",
         "strategies/acquire.py",
-        "allowed &= self.surrogate.costs_at_most(points, self.max_cost)",
-        "allowed &= self.surrogate.predict_cost(points) <= self.max_cost",
+        "return self.surrogate.costs_at_most(points, whole)",
+        "return np.asarray(self.surrogate.predict_cost(points) <= whole)",
         "strategies/test_acquire.py -k by_its_cost_limit",
     ),
     Mutation(

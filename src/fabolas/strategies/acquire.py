@@ -30,8 +30,8 @@ from fabolas.acquisition.representers import (
     neighbourhood,
     thompson_representers,
 )
-from fabolas.gp.regression import Posterior
 from fabolas.optimize import Maximizer, candidate_search, lbfgs_maximize
+from fabolas.strategies.continuation import MIN_COST_SHARE, Continuations
 from fabolas.strategies.effort import Effort
 from fabolas.surrogate import Surrogate
 from fabolas.trials import IMPROVEMENT, INFORMATION, TARGET
@@ -126,8 +126,7 @@ class AcquisitionContext:
         effort: The sizes of this decision.
         config: How information is computed, divided by cost and maximised.
         evaluated_keys: The points (D,) that are complete, failed or pending, see `point_key`.
-        represent: (posterior of the loss, points at the target) -> representers; with curves, `TraceRepresenters`.
-        further_candidates: (m, D) points to consider besides those that are drawn: trainings to continue.
+        continuations: The trainings that an evaluation may continue; None if the GPs read no curves.
     """
 
     domain: Domain
@@ -139,8 +138,7 @@ class AcquisitionContext:
     effort: Effort
     config: AcquisitionConfig
     evaluated_keys: frozenset[bytes] = frozenset()
-    represent: Callable[[Posterior, Array], Representers] = Representers.at_points
-    further_candidates: Array | None = None
+    continuations: Continuations | None = None
 
     def best_to_improve_on(self) -> Array:
         """(K,) The lowest mean of a configuration measured or pending at the target.
@@ -152,8 +150,36 @@ class AcquisitionContext:
 
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
         """What the information of each point (m, D) is divided by, and which points may be evaluated."""
-        costs = self.surrogate.predict_cost(points)
-        return self.config.divisor(costs, self.added_seconds), self.is_allowed(points)
+        return self.config.divisor(self.cost(points), self.added_seconds), self.is_allowed(points)
+
+    def cost(self, points: Array) -> Array:
+        """Predicted seconds (m,) of evaluations of the points (m, D); only the rest if one continues a training."""
+        whole = self.surrogate.predict_cost(points)
+        return np.maximum(whole - self._paid(points), MIN_COST_SHARE * whole)
+
+    def cost_limit(self, points: Array) -> Array:
+        """Upper limits (m,) of these seconds, see `Surrogate.cost_limit`."""
+        whole = self.surrogate.cost_limit(points)
+        return np.maximum(whole - self._paid(points), MIN_COST_SHARE * whole)
+
+    def fits(self, points: Array) -> BoolArray:
+        """(m,) Whether `cost_limit` of the points (m, D) is at most `max_cost`."""
+        if self.max_cost is None:
+            return np.ones(len(points), dtype=np.bool_)
+        # The rest of a training fits if the whole would fit into this many seconds.
+        whole = np.minimum(self.max_cost + self._paid(points), self.max_cost / MIN_COST_SHARE)
+        return self.surrogate.costs_at_most(points, whole)
+
+    def _paid(self, points: Array) -> Array:
+        """(m,) Predicted seconds of what was trained before; 0 for an evaluation that starts from scratch."""
+        if self.continuations is None:
+            return np.zeros(len(points))
+        return self.continuations.paid(self.surrogate, points)
+
+    def represent(self, points: Array) -> Representers:
+        """The representers at these points (R, D), for evaluations that report on the way if the GPs read curves."""
+        traces = None if self.continuations is None else self.continuations.traces
+        return Representers.at_points(self.surrogate.loss, points, traces)
 
     def is_new(self, points: Array) -> BoolArray:
         """(m,) Which points (m, D) are neither evaluated nor pending."""
@@ -165,10 +191,7 @@ class AcquisitionContext:
         The predicted cost is not enough: half of the evaluations take longer, and the last one of a budget would then
         often end much too late.
         """
-        allowed = self.domain.is_legal(points) & self.is_new(points)
-        if self.max_cost is not None:
-            allowed &= self.surrogate.costs_at_most(points, self.max_cost)
-        return allowed
+        return self.domain.is_legal(points) & self.is_new(points) & self.fits(points)
 
     def allowing_some(self, points: Array) -> AcquisitionContext:
         """The same context in which at least one of the points (m, D) may be evaluated.
@@ -178,9 +201,9 @@ class AcquisitionContext:
         new = self.is_new(points)
         context = self if new.any() else replace(self, evaluated_keys=frozenset())
         considered = points[new] if new.any() else points
-        if self.max_cost is None or self.surrogate.costs_at_most(considered, self.max_cost).any():
+        if self.fits(considered).any():
             return context
-        cheapest = float(self.surrogate.cost_limit(considered).min())
+        cheapest = float(self.cost_limit(considered).min())
         return replace(context, max_cost=cheapest * (1.0 + 1e-6))
 
 
@@ -300,11 +323,12 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     at_target = config.choose_representers(
         surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
     )
-    representers = context.represent(surrogate.loss, at_target)
+    representers = context.represent(at_target)
     samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
     candidates = draw_candidates(domain, pool, at_target, effort.n_screened, rng)
-    if context.further_candidates is not None:
-        candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
+    if context.continuations is not None:
+        continuing = context.continuations.candidates(surrogate.loss)
+        candidates = np.unique(np.concatenate([candidates, continuing]), axis=0)
     context = context.allowing_some(candidates)
     screen = gaussian_information(representers, samples, relative_to_uniform=config.relative_to_uniform)
     information = screen(candidates).mean(axis=0)
@@ -317,7 +341,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     else:
         start = candidates[np.argsort(-value, kind="stable")[: effort.n_estimated]]
         points = _refine(context, representers, samples, start, rng)[None]
-    costs = surrogate.predict_cost(points)
+    costs = context.cost(points)
     max_information = float(information[allowed].max(initial=0.0))
     return Candidate(points[0], float(costs[0]), INFORMATION, max_information, Batch(points[1:], costs[1:]))
 
@@ -376,7 +400,7 @@ def maximize_improvement(
         higher = snap(_climb(value, found.point, domain)[None])
         x = higher if float(value(higher)[0]) > found.value else x
     point = domain.at_target(x)
-    cost = float(context.surrogate.predict_cost(point)[0])
+    cost = float(context.cost(point)[0])
     return Candidate(point[0], cost, IMPROVEMENT, 0.0, Batch.empty(point.shape[1]))
 
 

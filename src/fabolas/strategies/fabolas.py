@@ -22,7 +22,6 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.model_spec import ModelSpec
-from fabolas.reports import EarlyStopRule
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
@@ -36,6 +35,7 @@ from fabolas.strategies.acquire import (
     maximize_target_improvement,
 )
 from fabolas.strategies.base import Prediction, Proposal
+from fabolas.strategies.continuation import Continuations
 from fabolas.strategies.early_stop import early_stop_rule
 from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, Pace, WorkerCount
 from fabolas.strategies.fitting import SurrogateWithTrials
@@ -164,8 +164,8 @@ class ModelBasedSearch:
         if len(self._batch) and not at_target and self._decision_takes_too_long(history, pending, remaining):
             point, cost = self._batch.points[0], self._batch.costs[0]
             self._batch = self._batch.without_first()
-            continues = self.models.continues(point, history, pending)
             seconds = self.models.predicted_seconds(cost)
+            continues = _continues(self.models.continuations(history, pending), point)
             return Proposal(point, BATCH, predicted_cost=seconds, continues=continues)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context, candidate = self._decide(history, pending, remaining, at_target, rng)
@@ -176,8 +176,8 @@ class ModelBasedSearch:
             candidate.origin,
             effort=context.effort.level,
             predicted_cost=self.models.predicted_seconds(candidate.cost),
-            continues=self.models.continues(candidate.point, history, pending),
-            stop_rule=self._stop_rule(context, candidate.point, history, pending, rng),
+            continues=_continues(context.continuations, candidate.point),
+            stop_rule=early_stop_rule(context, candidate.point, rng) if self.stop_early else None,
         )
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
@@ -234,20 +234,6 @@ class ModelBasedSearch:
             self.space, self.target_share, context, history, pending
         )
         return context, self._maximize(context, pool, is_due, rng)
-
-    def _stop_rule(
-        self,
-        context: AcquisitionContext,
-        point: Array,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        rng: np.random.Generator,
-    ) -> EarlyStopRule | None:
-        """When the training at the point (D,) should stop early; None for never."""
-        continuations = self.models.continuations(history, pending) if self.stop_early else None
-        if continuations is None:
-            return None
-        return early_stop_rule(context, self.space, continuations, point, rng)
 
     def _decision_takes_too_long(
         self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
@@ -312,9 +298,14 @@ def target_evaluation_is_due(
     since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
     spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
     best = context.domain.at_target(context.ranked[:1])
-    cost = float(context.surrogate.predict_cost(best)[0])
+    cost = float(context.cost(best)[0])
     n_pending = sum(_aims_at_target(space, suggestion) for suggestion in pending)
     return spent >= (1 + n_pending) * cost * (1.0 - share) / share
+
+
+def _continues(continuations: Continuations | None, point: Array) -> int | None:
+    """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
+    return None if continuations is None else continuations.continues(point)
 
 
 def _aims_at_target(space: Space, suggestion: Suggestion) -> bool:

@@ -19,7 +19,7 @@ from fabolas.strategies.acquire import (
     rank_by_prediction,
 )
 from fabolas.strategies.base import Prediction
-from fabolas.strategies.continuation import Continuations, following_curves, pending_traces
+from fabolas.strategies.continuation import Continuations, pending_traces
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
 from fabolas.strategies.incumbent import recommend
@@ -95,16 +95,14 @@ class Models:
         kept = history.points[~history.abandoned]
         evaluated = kept if len(kept) <= self.spec.max_trials else surrogate.loss.points
         pending_points = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
-        if self._has_curves:
-            before = Continuations.of(self.space, history, ())
-            surrogate = surrogate.condition_pending(pending_traces(self.space, before, pending))
-        else:
-            surrogate = surrogate.condition_pending(pending_points)
+        surrogate = surrogate.condition_pending(
+            pending_traces(self.space, history, pending) if self._has_curves else pending_points
+        )
         d = self.space.dim
         # A pending evaluation counts like a measured one: a second worker must not repeat it.
         known = np.vstack([history.points[history.complete], pending_points])
         known = known[self.space.is_at_target(known), :d]
-        context = AcquisitionContext(
+        return AcquisitionContext(
             domain=self.domain,
             surrogate=surrogate,
             ranked=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
@@ -114,9 +112,8 @@ class Models:
             effort=effort,
             config=self.acquisition,
             evaluated_keys=evaluated_keys(history, pending),
+            continuations=self.continuations(history, pending),
         )
-        continuations = self.continuations(history, pending)
-        return context if continuations is None else following_curves(context, self.space, continuations)
 
     def added_seconds(self, history: History) -> float:
         """Seconds added to every predicted cost: overhead (eq. 7) plus cost offset; 0 without `count_overhead`.
@@ -131,11 +128,6 @@ class Models:
     def continuations(self, history: History, pending: tuple[Suggestion, ...]) -> Continuations | None:
         """The trainings that an evaluation may continue; None if the GPs read no curves."""
         return Continuations.of(self.space, history, pending) if self._has_curves else None
-
-    def continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
-        """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
-        continuations = self.continuations(history, pending)
-        return None if continuations is None else continuations.continues(point)
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
         """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
