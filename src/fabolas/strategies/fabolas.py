@@ -34,18 +34,17 @@ from fabolas.strategies.acquire import (
     maximize_information,
     maximize_target_improvement,
 )
-from fabolas.strategies.base import Prediction, Proposal
+from fabolas.strategies.base import Proposal
 from fabolas.strategies.continuation import Continuations
 from fabolas.strategies.early_stop import early_stop_rule
 from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, Pace, WorkerCount
-from fabolas.strategies.fitting import SurrogateWithTrials
 from fabolas.strategies.initial_design import (
     DrawDesign,
     InitialDesign,
     n_initial_points,
     sobol_on_subsets,
 )
-from fabolas.strategies.models import Models, evaluated_keys, full_domain
+from fabolas.strategies.models import Models, ModelStrategy, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number
 from fabolas.trials import (
     BATCH,
@@ -55,7 +54,6 @@ from fabolas.trials import (
     TARGET,
     VERIFICATION,
     History,
-    Incumbent,
     Suggestion,
 )
 
@@ -86,7 +84,7 @@ def target_or_information(
     return maximize_improvement(context, pool, rng) or informative
 
 
-class ModelBasedSearch:
+class ModelBasedSearch(ModelStrategy):
     """Algorithm 1 of the paper, and evaluations at the target from time to time. Strategies pass it their parts.
 
     Args:
@@ -122,7 +120,8 @@ class ModelBasedSearch:
         effort: float | Effort | None = None,
         stop_early: bool = False,
     ) -> None:
-        self._design = InitialDesign(draw_design, n_initial)
+        models = Models(space, model, acquisition, domain, n_model_fidelities, reads_curves=reads_curves)
+        super().__init__(models, InitialDesign(draw_design, n_initial))
         check_number("target_share", target_share, 0.0, 1.0, "a share of the time from 0 to 1")
         check_number(
             "overhead_share", overhead_share, 1e-6, 1.0 - 1e-6, "a share of the time between 0 and 1"
@@ -137,7 +136,6 @@ class ModelBasedSearch:
         self.space, self.target_share, self.overhead_share = space, target_share, overhead_share
         self.effort, self.stop_early = effort, stop_early
         self._maximize = maximize
-        self.models = Models(space, model, acquisition, domain, n_model_fidelities, reads_curves=reads_curves)
         self._batch = Batch.empty(space.dim + space.n_fidelities)
         self._workers = WorkerCount()
 
@@ -179,10 +177,6 @@ class ModelBasedSearch:
             continues=_continues(context.continuations, candidate.point),
             stop_rule=early_stop_rule(context, candidate.point, rng) if self.stop_early else None,
         )
-
-    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
-        """Line 6: the evaluated configuration with the lowest expected loss at the target; None before there is one."""
-        return self.models.incumbent(history, verified_only=verified_only)
 
     def _decide(
         self,
@@ -228,7 +222,8 @@ class ModelBasedSearch:
         refit: bool,
     ) -> tuple[AcquisitionContext, Candidate]:
         """Lines 3 and 4 with this effort; `refit` says whether MCMC samples new hyperparameters."""
-        context = self.models.context(history, pending, remaining, effort, refit, rng)
+        surrogate = self.models.fit(history, pending, effort, refit, rng)
+        context = self.models.context(surrogate, history, pending, remaining, effort)
         pool = configuration_pool(context, rng)
         is_due = at_target or target_evaluation_is_due(
             self.space, self.target_share, context, history, pending
@@ -251,32 +246,23 @@ class ModelBasedSearch:
         counted = () if self.models.spec.cost_from_fidelity else pending
         return Pace.of(history, counted, self._workers.n, self.overhead_share)
 
-    def predict(self, history: History, points: Array) -> Prediction:
-        """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        return self.models.predict(history, points)
-
-    def surrogate(self, history: History) -> SurrogateWithTrials:
-        """Both posteriors given a history with at least one complete trial."""
-        return self.models.surrogate(history)
-
     def state(self) -> dict[str, Array]:
         """The initial design, the number of workers, the walkers and the batch, as far as there are any."""
-        state: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
+        state = super().state()
         if self._workers.n > 1:
             state["workers"] = np.array([float(self._workers.n), float(self._workers.since)])
-        fitted = self.models.fitter.state()
-        if fitted:
-            state |= {**fitted, "batch": self._batch.points, "batch_costs": self._batch.costs}
+        if self.models.fitter.is_fitted:
+            state |= {"batch": self._batch.points, "batch_costs": self._batch.costs}
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
-        self._design.points = state.get("design")
+        """Continue from a saved state. Walkers of another version are dropped, and the batch that they chose."""
+        super().restore(state)
         self._workers = (
             WorkerCount(*(int(n) for n in state["workers"])) if "workers" in state else WorkerCount()
         )
         self._batch = Batch.empty(self.space.dim + self.space.n_fidelities)
-        if self.models.fitter.restore(state):
+        if self.models.fitter.is_fitted:
             self._batch = Batch(state["batch"], state["batch_costs"])
 
 
