@@ -59,15 +59,15 @@ def context(
     max_cost: float | None,
     effort: Effort,
 ) -> AcquisitionContext:
-    ranked, there = (rank_by_prediction(models, strategy.models.domain, x) for x in (evaluated, measured))
+    tried, there = (rank_by_prediction(models, strategy.models.domain, x) for x in (evaluated, measured))
     return AcquisitionContext(
-        strategy.models.domain, models, ranked, there, 0.1, max_cost, effort, strategy.models.acquisition
+        strategy.models.domain, models, tried, there, 0.1, max_cost, effort, strategy.models.acquisition
     )
 
 
-def improving(at: AcquisitionContext, must_fit: bool = True) -> Candidate | None:
+def improving(at: AcquisitionContext) -> Candidate | None:
     rng = np.random.default_rng(1)
-    return decide.maximize_improvement(at, decide.configuration_pool(at, rng), rng, must_fit=must_fit)
+    return decide.maximize_improvement(at, decide.configuration_pool(at, rng), rng)
 
 
 def predicted(at: AcquisitionContext, x: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ def test_the_pool_holds_what_the_models_predict_to_be_the_best(d: int) -> None:
     start = pool[int(np.argmin(predicted(at, pool)))]
     bounds = [(0.0, 1.0)] * d
     truth = minimize(lambda x: predicted(at, x[None])[0], start, method="L-BFGS-B", bounds=bounds).fun
-    tried = predicted(at, at.ranked[:1])[0]
+    tried = predicted(at, at.evaluated_by_mean[:1])[0]
     assert found - truth < 0.1 * (tried - truth) + 0.01
 
 
@@ -104,7 +104,7 @@ def test_the_pool_holds_neighbours_of_the_best_configurations() -> None:
     at = position(6, 60)
     pool = decide.configuration_pool(at, np.random.default_rng(1))
     lowest = pool[np.argmin(predicted(at, pool))]
-    for centre in (*at.ranked[:5], lowest):
+    for centre in (*at.evaluated_by_mean[:5], lowest):
         distance = np.abs(pool - centre).max(axis=1)
         assert ((distance > 0.0) & (distance < 0.1)).any()
 
@@ -112,7 +112,7 @@ def test_the_pool_holds_neighbours_of_the_best_configurations() -> None:
 @pytest.mark.parametrize("d", [2, 6])
 def test_expected_improvement_is_at_a_peak_wherever_the_search_starts(d: int) -> None:
     at = position(d, 30 + 5 * d)
-    loss, best = at.surrogate.loss, at.best_to_improve_on()
+    loss, best = at.surrogate.loss, at.lowest_mean_measured()
 
     def log_improvement(x: np.ndarray) -> float:
         there = loss.project(at.domain.at_target(x[None]))
@@ -181,11 +181,11 @@ def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() 
     at = position(2, 40)
     assert len(at.measured_or_pending) == 8  # a fifth of the trials
     there = at.surrogate.loss.points[at.surrogate.loss.points[:, 2] == 1.0]
-    np.testing.assert_allclose(at.best_to_improve_on(), at.surrogate.loss.mean_of(there).min(axis=1))
+    np.testing.assert_allclose(at.lowest_mean_measured(), at.surrogate.loss.mean_of(there).min(axis=1))
     assert (np.diff(predicted(at, at.measured_or_pending)) >= 0.0).all()
     none = replace(at, measured_or_pending=np.empty((0, 2)))
-    everything = at.surrogate.loss.mean_of(at.domain.at_target(at.ranked[: decide.N_BEST]))
-    np.testing.assert_allclose(none.best_to_improve_on(), everything.min(axis=1))
+    everything = at.surrogate.loss.mean_of(at.domain.at_target(at.evaluated_by_mean[: decide.N_BEST]))
+    np.testing.assert_allclose(none.lowest_mean_measured(), everything.min(axis=1))
 
 
 def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_measured() -> None:
@@ -200,7 +200,7 @@ def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_me
     level = Effort.at(0.3, 38)
     models, _, _ = surrogate.fit(strategy.models.fitter.prior, data, None, 20, level.K, rng)
     at = context(strategy, models, points[:, :1], points[34:, :1], None, level)
-    found, elsewhere = improving(at), improving(replace(at, measured_or_pending=at.ranked[:1]))
+    found, elsewhere = improving(at), improving(replace(at, measured_or_pending=at.evaluated_by_mean[:1]))
     assert found is not None
     assert min(abs(found.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
     # It is no improvement on itself: once it is measured, an unknown configuration is taken.
@@ -217,7 +217,10 @@ def test_a_target_evaluation_fits_by_its_cost_limit_and_if_none_does_there_is_no
     assert enough.surrogate.cost_limit(choice.point[None])[0] <= 2.0
     assert improving(position(2, 40, affordable=0.5)) is None
     # Expected improvement on all the data has nothing else to do.
-    assert improving(position(2, 40, affordable=0.5), must_fit=False) is not None
+    short = position(2, 40, affordable=0.5)
+    pool = decide.configuration_pool(short, np.random.default_rng(1))
+    some = short.allowing_some(short.domain.at_target(pool))
+    assert decide.maximize_improvement(some, pool, np.random.default_rng(1)) is not None
 
 
 @pytest.mark.parametrize("maximizer", [direct, cma_es, direct_and_cma_es])

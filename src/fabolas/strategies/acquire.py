@@ -38,7 +38,7 @@ from fabolas.trials import IMPROVEMENT, INFORMATION, TARGET
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
-N_BEST = 10  # the lowest mean is taken over this many of the best ranked configurations
+N_BEST = 10  # the lowest mean is taken over this many configurations, those with the lowest mean
 CLIMB_ITERATIONS = 2  # of L-BFGS, per dimension
 
 
@@ -118,9 +118,9 @@ class AcquisitionContext:
     Attributes:
         domain: Where points may lie.
         surrogate: Loss and cost, given the history and the pending evaluations.
-        ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
+        evaluated_by_mean: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured_or_pending: (r, d) the configurations complete or pending at the target, each once, in the order of
-            `ranked`.
+            `evaluated_by_mean`.
         added_seconds: Seconds added to every predicted cost: overhead and cost offset.
         max_cost: Seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: The sizes of this decision.
@@ -131,7 +131,7 @@ class AcquisitionContext:
 
     domain: Domain
     surrogate: Surrogate
-    ranked: Array
+    evaluated_by_mean: Array
     measured_or_pending: Array
     added_seconds: float
     max_cost: float | None
@@ -140,13 +140,19 @@ class AcquisitionContext:
     evaluated_keys: frozenset[bytes] = frozenset()
     continuations: Continuations | None = None
 
-    def best_to_improve_on(self) -> Array:
-        """(K,) The lowest mean of a configuration measured or pending at the target.
+    def lowest_mean_evaluated(self) -> Array:
+        """(K,) The lowest mean at the target of an evaluated configuration."""
+        return self._lowest_mean(self.evaluated_by_mean)
 
-        If there is none, that of any evaluated configuration.
-        """
-        best = (self.measured_or_pending if len(self.measured_or_pending) else self.ranked)[:N_BEST]
-        return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
+    def lowest_mean_measured(self) -> Array:
+        """(K,) The same of those measured or pending at the target; of all evaluated ones if there are none."""
+        return self._lowest_mean(
+            self.measured_or_pending if len(self.measured_or_pending) else self.evaluated_by_mean
+        )
+
+    def _lowest_mean(self, x: Array) -> Array:
+        best = self.domain.at_target(x[:N_BEST])
+        return np.asarray(self.surrogate.loss.mean_of(best).min(axis=1))
 
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
         """What the information of each point (m, D) is divided by, and which points may be evaluated."""
@@ -277,10 +283,10 @@ def configuration_pool(context: AcquisitionContext, rng: np.random.Generator) ->
     They are evaluated ones, Sobol points, minima of the predicted loss, and neighbours of these minima and of the five
     best evaluated ones.
     """
-    domain, ranked, n = context.domain, context.ranked, context.effort.pool_size
-    known = np.concatenate([ranked[: n // 4], domain.sobol(n // 4, rng)])
+    domain, evaluated, n = context.domain, context.evaluated_by_mean, context.effort.pool_size
+    known = np.concatenate([evaluated[: n // 4], domain.sobol(n // 4, rng)])
     minima = _predicted_minima(context, known)
-    centres = [c for c in (ranked[:5], minima) if len(c)]
+    centres = [c for c in (evaluated[:5], minima) if len(c)]
     near = [neighbourhood(c, n // 2 // len(centres), NEIGHBOUR_STEPS, domain.n_choices, rng) for c in centres]
     points = domain.snap(domain.at_target(np.concatenate([known, minima, *near])))
     return np.unique(points[domain.is_legal(points)], axis=0)[:, : domain.d]
@@ -321,7 +327,7 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     """
     domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
     at_target = config.choose_representers(
-        surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
+        surrogate.loss, domain.at_target(pool), context.lowest_mean_evaluated(), effort.n_representers, rng
     )
     representers = context.represent(at_target)
     samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
@@ -372,7 +378,7 @@ def _refine(
 
 
 def maximize_improvement(
-    context: AcquisitionContext, pool: Array, rng: np.random.Generator, *, must_fit: bool = True
+    context: AcquisitionContext, pool: Array, rng: np.random.Generator
 ) -> Candidate | None:
     """The configuration at the target with the largest expected improvement on the best measured there (eq. 2).
 
@@ -383,17 +389,17 @@ def maximize_improvement(
         context: What is known.
         pool: (m, d) configurations to start from.
         rng: Draws candidates.
-        must_fit: Whether to return None if no cost limit fits; if False, the cheapest configuration is always allowed.
+
+    Returns:
+        None if no configuration is allowed; see `AcquisitionContext.allowing_some`.
     """
     domain = context.domain
-    if not must_fit:
-        context = context.allowing_some(domain.at_target(pool))
-    value = partial(_improvement, context, context.best_to_improve_on())
+    value = partial(_improvement, context, context.lowest_mean_measured())
     snap = partial(_snap_at_target, domain)
     found = candidate_search(
         value, pool, snap, rng, evaluations=2 * len(pool), rounds=3, n_choices=domain.n_choices
     )
-    if must_fit and found.value == -np.inf:
+    if found.value == -np.inf:
         return None
     x = found.point[None]
     if not context.effort.is_quick:
@@ -428,12 +434,6 @@ def _improvement(context: AcquisitionContext, best: Array, x: Array) -> Array:
 
 def _snap_at_target(domain: Domain, x: Array) -> Array:
     return domain.snap(domain.at_target(x))[:, : domain.d]
-
-
-def best_predicted(context: AcquisitionContext) -> Array:
-    """(K,) The lowest mean at the target of an evaluated configuration."""
-    best = context.domain.at_target(context.ranked[:N_BEST])
-    return np.asarray(context.surrogate.loss.mean_of(best).min(axis=1))
 
 
 def draw_candidates(

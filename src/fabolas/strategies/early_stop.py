@@ -24,7 +24,7 @@ from fabolas.acquisition.entropy import PosteriorSamples, gaussian_information, 
 from fabolas.acquisition.representers import Representers
 from fabolas.gp.trainings import in_training
 from fabolas.reports import EarlyStopRule
-from fabolas.strategies.acquire import AcquisitionContext, best_predicted, draw_candidates
+from fabolas.strategies.acquire import AcquisitionContext, draw_candidates
 from fabolas.strategies.continuation import MIN_COST_SHARE, Continuations
 from fabolas.surrogate import Surrogate
 
@@ -64,10 +64,10 @@ def _best_alternative(
     """Representers, their samples, and the most information per second of an evaluation of another configuration."""
     domain, loss, effort = context.domain, context.surrogate.loss, context.effort
     x = point[None, : domain.d]
-    pool = np.unique(np.concatenate([context.ranked[:32], domain.sobol(32, rng), x]), axis=0)
+    pool = np.unique(np.concatenate([context.evaluated_by_mean[:32], domain.sobol(32, rng), x]), axis=0)
     pool = pool[domain.is_legal(domain.at_target(pool))]
     chosen = context.config.choose_representers(
-        loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
+        loss, domain.at_target(pool), context.lowest_mean_evaluated(), effort.n_representers, rng
     )
     with_point = np.unique(np.concatenate([chosen, domain.at_target(x)]), axis=0)
     representers = context.represent(with_point)

@@ -62,7 +62,7 @@ _TARGET_ORIGINS = (TARGET, IMPROVEMENT, ENQUEUED, VERIFICATION)
 
 NEGLIGIBLE_NATS = 1e-3  # if no evaluation gives more information, it is not worth its cost
 
-Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
+ChooseNext = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
 """(context, pool of configurations, whether a target evaluation is due, rng) -> the next evaluation."""
 
 
@@ -96,7 +96,7 @@ class ModelBasedSearch(ModelStrategy):
         n_initial: Number of configurations of the initial design.
         n_model_fidelities: How many fidelity columns the GPs see.
         reads_curves: Whether the GPs read what trainings report on the way.
-        maximize: Chooses the next evaluation by the fitted GPs.
+        choose_next: Chooses the next evaluation by the fitted GPs.
         target_share: See `Fabolas`.
         overhead_share: See `Fabolas`.
         effort: See `Fabolas`.
@@ -114,7 +114,7 @@ class ModelBasedSearch(ModelStrategy):
         n_initial: int,
         n_model_fidelities: int,
         reads_curves: bool = False,
-        maximize: Maximize = target_or_information,
+        choose_next: ChooseNext = target_or_information,
         target_share: float = 0.0,
         overhead_share: float = OVERHEAD_SHARE,
         effort: float | Effort | None = None,
@@ -135,7 +135,7 @@ class ModelBasedSearch(ModelStrategy):
             )
         self.space, self.target_share, self.overhead_share = space, target_share, overhead_share
         self.effort, self.stop_early = effort, stop_early
-        self._maximize = maximize
+        self._choose_next = choose_next
         self._batch = Batch.empty(space.dim + space.n_fidelities)
         self._workers = WorkerCount()
 
@@ -151,6 +151,7 @@ class ModelBasedSearch(ModelStrategy):
         """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
         history = self.models.with_model_costs(history)
         self._workers = self._workers.updated(history, pending)
+        # A share of 1 also leaves out the rest of the design and the batch, whose points are on subsets.
         at_target = at_target or self.target_share >= 1.0
         # Algorithm 1, line 1: the initial design.
         point = self._design.next(history, pending, at_target, rng)
@@ -186,32 +187,32 @@ class ModelBasedSearch(ModelStrategy):
         at_target: bool,
         rng: np.random.Generator,
     ) -> tuple[AcquisitionContext, Candidate]:
-        """Fit and maximise, with the fixed effort or with one in proportion to the cost of the evaluation.
+        """Fit and choose, with the fixed effort or with one in proportion to the cost of the evaluation.
 
-        That cost is known only after the decision. So a first decision takes the least effort. A second one replaces it
-        if the predicted cost allows more than a quick decision, or if MCMC must sample new hyperparameters (`refit`).
+        1. Decide with the least effort.
+        2. If the predicted cost allows a higher effort, or a refit is due, decide again.
         """
         fitter, n = self.models.fitter, len(history)
-        fit_and_maximize = partial(self._fit_and_maximize, history, pending, remaining, at_target, rng)
+        fit_and_choose = partial(self._fit_and_choose, history, pending, remaining, at_target, rng)
         if self.effort is not None:
             effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, n)
-            return fit_and_maximize(effort, fitter.refit_is_due(history, effort))
+            return fit_and_choose(effort, fitter.refit_is_due(history, effort))
         pace = self._pace(history, pending)
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
-        # Many workers do not wait for two decisions.
+        # With many workers, refit in the first decision, because there is no time for a second.
         refit = not fitter.is_fitted or (pace.limited_by_workers and fitter.refit_is_overdue(history))
         # Both decisions use the same rng. The second starts from the walkers that the first has left.
-        context, candidate = fit_and_maximize(least, refit)
+        context, candidate = fit_and_choose(least, refit)
 
         level = pace.affordable_level(candidate.cost)
         affordable = Effort.at(level or 0.0, n).with_batch(pace.batch_size)
         refit = fitter.refit_is_due(history, affordable)
         refit = refit and (level is not None or fitter.refit_is_overdue(history))
         if refit or not affordable.is_quick:
-            return fit_and_maximize(affordable, refit)
+            return fit_and_choose(affordable, refit)
         return context, candidate
 
-    def _fit_and_maximize(
+    def _fit_and_choose(
         self,
         history: History,
         pending: tuple[Suggestion, ...],
@@ -228,7 +229,7 @@ class ModelBasedSearch(ModelStrategy):
         is_due = at_target or target_evaluation_is_due(
             self.space, self.target_share, context, history, pending
         )
-        return context, self._maximize(context, pool, is_due, rng)
+        return context, self._choose_next(context, pool, is_due, rng)
 
     def _decision_takes_too_long(
         self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
@@ -283,7 +284,7 @@ def target_evaluation_is_due(
     # With several workers, trials suggested before a target evaluation may end after it: compare suggestions.
     since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
     spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
-    best = context.domain.at_target(context.ranked[:1])
+    best = context.domain.at_target(context.evaluated_by_mean[:1])
     cost = float(context.cost(best)[0])
     n_pending = sum(_aims_at_target(space, suggestion) for suggestion in pending)
     return spent >= (1 + n_pending) * cost * (1.0 - share) / share
@@ -314,8 +315,8 @@ class Fabolas(ModelBasedSearch):
             `Effort` for experiments.
         stop_early: Whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
             when the rest of the training gives less information per second than the best other evaluation.
-        model: Other parts of the GPs, for experiments.
-        acquisition: Another acquisition, for experiments.
+        model: A `ModelSpec` instead of the default one; for experiments.
+        acquisition: An `AcquisitionConfig` instead of the default one; for experiments.
     """
 
     name = "fabolas"

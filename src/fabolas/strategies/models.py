@@ -122,7 +122,7 @@ class Models:
         return AcquisitionContext(
             domain=self.domain,
             surrogate=surrogate,
-            ranked=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
+            evaluated_by_mean=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
             measured_or_pending=rank_by_prediction(surrogate, self.domain, known),
             added_seconds=self.added_seconds(history),
             max_cost=remaining,
