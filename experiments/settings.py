@@ -46,7 +46,7 @@ from experiments.simulate import simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
 from fabolas.acquisition.entropy import ep_information
 from fabolas.acquisition.representers import improvement_representers
-from fabolas.gp.kernels import paper_loss_basis, reverse_time, uniform_length_prior
+from fabolas.gp.kernels import paper_loss_basis, uniform_length_prior
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import Deviation, ModelSpec
 from fabolas.optimize import cma_es, direct
@@ -78,6 +78,11 @@ def effort(**sizes: int) -> Options:
 def quartic_time(u: np.ndarray) -> np.ndarray:
     """The time of a random walk that is mostly near the target."""
     return u**4
+
+
+def reverse_time(u: np.ndarray) -> np.ndarray:
+    """The time of a random walk that starts at the target: its deviations are largest at the smallest size."""
+    return 1.0 - u
 
 
 def late_time(u: np.ndarray) -> np.ndarray:

@@ -6,14 +6,26 @@ import numpy as np
 
 from fabolas.acquisition.representers import Representers
 from fabolas.acquisition.traces import trace_influence
-from fabolas.gp.kernels import Amplitude, BrownianKernel, FiniteRank, Matern52, Product, Sum, power_law_basis
+from fabolas.gp.kernels import (
+    Amplitude,
+    BrownianKernel,
+    FiniteRank,
+    Matern52,
+    Product,
+    Sum,
+    power_law_basis,
+    quadratic_time,
+)
+from fabolas.gp.priors import Normal
 from fabolas.gp.regression import GaussianProcess, Noise, Posterior
 from fabolas.gp.trainings import SameTraining, in_training
 
 
 def posterior() -> Posterior:
     basis = FiniteRank(1, lambda u: power_law_basis(u, u))
-    kernel = Product((Matern52((0,)), Amplitude(), Sum((basis, BrownianKernel((1,))))))
+    kernel = Product(
+        (Matern52((0,)), Amplitude(), Sum((basis, BrownianKernel((1,), quadratic_time, Normal(-3.0, 1.5)))))
+    )
     gp = GaussianProcess(kernel, Noise()).sharing_noise(SameTraining(2))
     rng = np.random.default_rng(1)
     points = in_training(rng.random((12, 2)), np.repeat([1, 2, 3, 4], 3))
