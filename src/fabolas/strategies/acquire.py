@@ -182,6 +182,13 @@ class AcquisitionContext:
             return np.zeros(len(points))
         return self.continuations.paid(self.surrogate, points)
 
+    def choose_representers(self, pool: Array, rng: np.random.Generator) -> Array:
+        """Points (R, D) at the target that represent the configurations (m, d) of the pool."""
+        points, best = self.domain.at_target(pool), self.lowest_mean_evaluated()
+        return self.config.choose_representers(
+            self.surrogate.loss, points, best, self.effort.n_representers, rng
+        )
+
     def represent(self, points: Array) -> Representers:
         """The representers at these points (R, D), for evaluations that report on the way if the GPs read curves."""
         traces = None if self.continuations is None else self.continuations.traces
@@ -325,15 +332,13 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
         pool: (m, d) configurations that may be the best.
         rng: Draws representers, their samples, and candidates.
     """
-    domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
-    at_target = config.choose_representers(
-        surrogate.loss, domain.at_target(pool), context.lowest_mean_evaluated(), effort.n_representers, rng
-    )
-    representers = context.represent(at_target)
+    domain, effort, config = context.domain, context.effort, context.config
+    representer_points = context.choose_representers(pool, rng)
+    representers = context.represent(representer_points)
     samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
-    candidates = draw_candidates(domain, pool, at_target, effort.n_screened, rng)
+    candidates = draw_candidates(domain, pool, representer_points, effort.n_screened, rng)
     if context.continuations is not None:
-        continuing = context.continuations.candidates(surrogate.loss)
+        continuing = context.continuations.candidates(context.surrogate.loss)
         candidates = np.unique(np.concatenate([candidates, continuing]), axis=0)
     context = context.allowing_some(candidates)
     screen = gaussian_information(representers, samples, relative_to_uniform=config.relative_to_uniform)

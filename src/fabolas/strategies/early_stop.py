@@ -62,16 +62,14 @@ def _best_alternative(
     context: AcquisitionContext, point: Array, rng: np.random.Generator
 ) -> tuple[Representers, PosteriorSamples, float]:
     """Representers, their samples, and the most information per second of an evaluation of another configuration."""
-    domain, loss, effort = context.domain, context.surrogate.loss, context.effort
+    domain = context.domain
     x = point[None, : domain.d]
     pool = np.unique(np.concatenate([context.evaluated_by_mean[:32], domain.sobol(32, rng), x]), axis=0)
     pool = pool[domain.is_legal(domain.at_target(pool))]
-    chosen = context.config.choose_representers(
-        loss, domain.at_target(pool), context.lowest_mean_evaluated(), effort.n_representers, rng
-    )
+    chosen = context.choose_representers(pool, rng)
     with_point = np.unique(np.concatenate([chosen, domain.at_target(x)]), axis=0)
     representers = context.represent(with_point)
-    samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
+    samples = PosteriorSamples.draw(representers, context.effort.n_samples, rng)
     candidates = draw_candidates(domain, pool, chosen, N_CANDIDATES, rng)
     others = candidates[(candidates[:, : domain.d] != x).any(axis=1)]
     divisor, allowed = context.divisor_and_allowed(others)
