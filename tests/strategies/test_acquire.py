@@ -19,7 +19,8 @@ from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import Representers
 from fabolas.optimize import Maximizer, candidate_search, cma_es, direct, direct_and_cma_es
 from fabolas.strategies import acquire as decide
-from fabolas.strategies.acquire import AcquisitionContext, Candidate, rank_by_prediction
+from fabolas.strategies.acquire import AcquisitionContext, rank_by_prediction
+from fabolas.strategies.candidate import Candidate
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.strategies.models import full_domain

@@ -26,8 +26,6 @@ from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
-    Batch,
-    Candidate,
     Domain,
     configuration_pool,
     maximize_improvement,
@@ -35,6 +33,7 @@ from fabolas.strategies.acquire import (
     maximize_target_improvement,
 )
 from fabolas.strategies.base import Proposal
+from fabolas.strategies.candidate import Batch, Candidate
 from fabolas.strategies.continuation import Continuations
 from fabolas.strategies.early_stop import early_stop_rule
 from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, Pace, WorkerCount

@@ -13,10 +13,10 @@ from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
-    Candidate,
     maximize_improvement,
     maximize_information,
 )
+from fabolas.strategies.candidate import Candidate
 from fabolas.strategies.effort import OVERHEAD_SHARE
 from fabolas.strategies.fabolas import ChooseNext, ModelBasedSearch, target_or_information
 from fabolas.strategies.models import full_domain

@@ -15,10 +15,10 @@ from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
     Domain,
-    point_key,
     rank_by_prediction,
 )
 from fabolas.strategies.base import Prediction
+from fabolas.strategies.candidate import point_key
 from fabolas.strategies.continuation import Continuations, pending_traces
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
