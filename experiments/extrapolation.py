@@ -24,9 +24,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 import fabolas
-from experiments.settings import FAMILIES, late_time
+from experiments.settings import FAMILIES, late_time, reverse_time
 from fabolas import surrogate
-from fabolas.gp.kernels import quadratic_time, reverse_time
+from fabolas.gp.kernels import quadratic_time
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import Columns, Deviation, ModelSpec, SurrogatePrior
 from fabolas.strategies.models import relative_sizes

@@ -3,7 +3,7 @@
     python -m experiments.settings run --groups information transform --seeds 10 --processes 2
     python -m experiments.settings table --groups information transform
     python -m experiments.settings markdown
-    python -m experiments.settings factors --groups criterion --first-seed 200 --seeds 20
+    python -m experiments.settings factors --groups information --first-seed 200 --seeds 20
 
 The problems are both SVM tables with their costs times 100 (trainings of minutes), and six families with a known
 truth: an SVM-like surface, a rugged one in six dimensions, a smooth one in ten, one where small subsets mislead,
@@ -44,11 +44,9 @@ from experiments.families import FAMILIES, YAHPO_SCENARIOS, add_yahpo
 from experiments.paired import factor_cell, mean_known, paired_log_ratios
 from experiments.simulate import simulate
 from experiments.svm_grid.problem import Problem as SvmGrid
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import ep_information
-from fabolas.acquisition.knowledge_gradient import KnowledgeGradient
 from fabolas.acquisition.representers import improvement_representers
-from fabolas.gp.kernels import paper_loss_basis, reverse_time, uniform_length_prior
+from fabolas.gp.kernels import paper_loss_basis, uniform_length_prior
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import Deviation, ModelSpec
 from fabolas.optimize import cma_es, direct
@@ -72,11 +70,6 @@ def acquisition(**parts: Any) -> Options:
     return {"acquisition": AcquisitionConfig(**parts)}
 
 
-def knowledge_gradient(**parts: Any) -> Options:
-    """The option for the knowledge gradient, with other parts."""
-    return acquisition(criterion=KnowledgeGradient(), **parts)
-
-
 def effort(**sizes: int) -> Options:
     """The option for the usual effort, at 50 trials, with other sizes."""
     return {"effort": replace(Effort.at(EFFORT, 50), **sizes)}
@@ -85,6 +78,11 @@ def effort(**sizes: int) -> Options:
 def quartic_time(u: np.ndarray) -> np.ndarray:
     """The time of a random walk that is mostly near the target."""
     return u**4
+
+
+def reverse_time(u: np.ndarray) -> np.ndarray:
+    """The time of a random walk that starts at the target: its deviations are largest at the smallest size."""
+    return 1.0 - u
 
 
 def late_time(u: np.ndarray) -> np.ndarray:
@@ -96,16 +94,10 @@ def late_time(u: np.ndarray) -> np.ndarray:
 GROUPS: dict[str, dict[str, Options]] = {
     "default": {"default": {}},
     "information": {
-        "entropy reduction": acquisition(criterion=EntropyReduction()),
-        "eq. 7": acquisition(criterion=EntropyReduction(relative_to_uniform=True)),
+        "entropy reduction": {},
+        "eq. 7": acquisition(relative_to_uniform=True),
     },
-    "criterion": {"entropy": {}, "knowledge gradient": knowledge_gradient()},
-    "final_samples": {"1": {}, "4": acquisition(criterion=EntropyReduction(final_samples=4))},
-    "rules": {
-        "all": knowledge_gradient(),
-        "no cost offset": knowledge_gradient(cost_offset=0.0),
-        "no target evaluations": knowledge_gradient() | {"target_share": 0.0},
-    },
+    "final_samples": {"1": {}, "4": acquisition(final_samples=4)},
     "transform": {
         "log": {},
         "identity": model(transform=identity_transform),
@@ -130,10 +122,7 @@ GROUPS: dict[str, dict[str, Options]] = {
         "thompson": {},
         "improvement": acquisition(choose_representers=improvement_representers),
     },
-    "pmin": {
-        "sampling": acquisition(criterion=EntropyReduction()),
-        "ep": acquisition(criterion=EntropyReduction(ep_information)),
-    },
+    "pmin": {"sampling": {}, "ep": acquisition(information_estimator=ep_information)},
     "climbing": {"usual": effort(), "no": effort(n_climbs=0)},
     "maximizer": {
         "candidates": {},

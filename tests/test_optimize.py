@@ -72,11 +72,11 @@ class TestContract:
         assert np.any(np.all(seen.points == found.point, axis=1))
         assert found.value == hills(found.point[None])[0] == hills(seen.points).max()
 
-    def test_it_counts_its_evaluations_and_keeps_to_them(self, maximizer):
+    def test_it_evaluates_no_more_points_than_it_may(self, maximizer):
         for allowed in (64, 65, 70, 300):
             seen = Recorder()
-            found = maximizer(seen, start(), everywhere, rng(), evaluations=allowed)
-            assert found.evaluations == len(seen.points) <= allowed
+            maximizer(seen, start(), everywhere, rng(), evaluations=allowed)
+            assert 64 <= len(seen.points) <= allowed
 
     def test_it_stays_in_the_cube_and_on_what_is_representable(self, maximizer):
         def slope(points):
@@ -91,7 +91,7 @@ class TestContract:
     def test_the_same_seed_gives_the_same_answer(self, maximizer):
         a, b = (maximizer(hills, start(), everywhere, rng(3), evaluations=300) for _ in range(2))
         np.testing.assert_array_equal(a.point, b.point)
-        assert (a.value, a.evaluations) == (b.value, b.evaluations)
+        assert a.value == b.value
 
     def test_it_never_returns_less_than_its_start(self, maximizer):
         def needle(points):

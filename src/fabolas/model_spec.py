@@ -30,7 +30,6 @@ from fabolas.gp.kernels import (
     cubic_time,
     power_law_basis,
     quadratic_time,
-    reverse_time,
     scaled_length_prior,
 )
 from fabolas.gp.polynomial import CostTerm, PolynomialLogCost
@@ -58,8 +57,8 @@ COST_LEVEL_STD = 3.0
 class Deviation:
     """A random-walk deviation from the basis functions, see `BrownianKernel`."""
 
-    time_warp: Callable[[Array], Array] = reverse_time
-    log_variance_prior: Prior = Normal(-3.0, 1.5)
+    time_warp: Callable[[Array], Array]
+    log_variance_prior: Prior
 
 
 @dataclass(frozen=True)

@@ -81,18 +81,14 @@ def lbfgs_maximize(value: Value, start: Array, low: Array, high: Array, iteratio
 
 @dataclass(frozen=True)
 class Maximum:
-    """The best point found, its value, and the number of points evaluated."""
+    """The best point found, and its value."""
 
     point: Array  # (D,)
     value: float
-    evaluations: int
 
     def __post_init__(self) -> None:
-        if self.point.ndim != 1 or np.isnan(self.value) or self.evaluations < 1:
-            raise ValueError(
-                f"expected a point (D,), a number and a positive count, got {self.point.shape}, {self.value} "
-                f"and {self.evaluations}"
-            )
+        if self.point.ndim != 1 or np.isnan(self.value):
+            raise ValueError(f"expected a point (D,) and a number, got {self.point.shape} and {self.value}")
 
 
 class Maximizer(Protocol):
@@ -122,7 +118,14 @@ class Maximizer(Protocol):
 
 
 class _Search:
-    """Evaluates snapped points, counts them and keeps the best one (the first one if several are equal)."""
+    """Evaluates snapped points and keeps the best one (the first one if several are equal).
+
+    Attributes:
+        left: How many more points may be evaluated.
+        best: The best point so far.
+        start: (m, D) the start, as it was evaluated.
+        start_values: (m,) its values.
+    """
 
     def __init__(self, value: Value, snap: Snap, start: Array, evaluations: int) -> None:
         if start.ndim != 2 or 0 in start.shape:
@@ -134,8 +137,7 @@ class _Search:
             )
         self._value, self._snap = value, snap
         self.left = evaluations
-        self.count = 0
-        self.point, self.best = start[0], -np.inf
+        self.best: Maximum | None = None
         self.start, self.start_values = self.evaluate(start)
 
     def evaluate(self, points: Array) -> tuple[Array, Array]:
@@ -144,15 +146,15 @@ class _Search:
         values = self._value(points)
         assert values.shape == (len(points),), f"value: expected shape {(len(points),)}, got {values.shape}"
         assert not np.any(np.isnan(values)), f"value: {np.sum(np.isnan(values))} of {len(values)} are NaN"
-        self.count += len(points)
         self.left -= len(points)
         i = int(np.argmax(values))
-        if self.count == len(points) or values[i] > self.best:
-            self.point, self.best = points[i].copy(), float(values[i])
+        if self.best is None or values[i] > self.best.value:
+            self.best = Maximum(points[i].copy(), float(values[i]))
         return points, values
 
     def result(self) -> Maximum:
-        return Maximum(self.point, self.best, self.count)
+        assert self.best is not None, "the start was evaluated"
+        return self.best
 
 
 def candidate_search(
@@ -287,8 +289,7 @@ def direct_and_cma_es(
     if evaluations - half < len(again):
         return found
     best = cma_es(value, again, snap, rng, evaluations=evaluations - half)
-    top = best if best.value >= found.value else found
-    return Maximum(top.point, top.value, found.evaluations + best.evaluations)
+    return best if best.value >= found.value else found
 
 
 def _far_start(search: _Search, known: Array, radius: float, rng: np.random.Generator) -> Array:

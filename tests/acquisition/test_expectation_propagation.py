@@ -45,6 +45,10 @@ def counted(mean: np.ndarray, covariance: np.ndarray, samples: int = 100_000, se
     return counts / counts.sum()
 
 
+def p(of: EpPmin) -> np.ndarray:
+    return np.exp(of.log_p)
+
+
 def total_variation(p: np.ndarray, q: np.ndarray) -> float:
     return float(0.5 * np.abs(p - q).sum())
 
@@ -57,8 +61,7 @@ KINDS = {"independent": 0.03, "wishart": 0.03, "matern": 0.05, "squared exponent
 def test_it_agrees_with_counting_joint_samples(kind, R):
     mean, covariance = problem(kind, R, seed=1)
     got = ep_pmin(mean, covariance)
-    assert np.all(got.converged)
-    assert total_variation(got.p, counted(mean, covariance)) < KINDS[kind]
+    assert total_variation(p(got), counted(mean, covariance)) < KINDS[kind]
 
 
 @pytest.mark.parametrize("rho", [-0.99, 0.0, 0.7, 0.999])
@@ -72,13 +75,13 @@ def test_for_two_representers_it_is_exact(rho, gap):
 
 
 def test_equal_and_independent_representers_are_equally_likely():
-    np.testing.assert_allclose(ep_pmin(np.zeros(12), np.eye(12)).p, 1 / 12, rtol=1e-9)
+    np.testing.assert_allclose(p(ep_pmin(np.zeros(12), np.eye(12))), 1 / 12, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_sums_to_one(kind):
     got = ep_pmin(*problem(kind, 15, seed=2))
-    assert got.p.sum() == pytest.approx(1.0, abs=1e-12)
+    assert p(got).sum() == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(got.log_p - got.log_p[0], got.log_z - got.log_z[0], rtol=1e-9, atol=1e-9)
 
 
@@ -92,9 +95,9 @@ def test_a_dominated_point_gets_nothing_and_stays_finite(depth):
     covariance[10, :10] *= 0.5
     covariance[:10, 10] *= 0.5
     got = ep_pmin(mean, covariance)
-    assert got.p[10] < 1e-9
+    assert p(got)[10] < 1e-9
     assert np.isfinite(got.log_p[10])
-    np.testing.assert_allclose(got.p[:10], without.p, atol=1e-8)
+    np.testing.assert_allclose(p(got)[:10], p(without), atol=1e-8)
 
 
 def test_a_common_shift_and_a_common_scale_of_the_values_change_nothing():
@@ -128,9 +131,9 @@ def test_exact_duplicates_share_their_probability():
     mean, covariance = problem("matern", 6, seed=6)
     twice = np.append(np.arange(6), 2)
     got = ep_pmin(mean[twice], covariance[np.ix_(twice, twice)])
-    assert got.p[2] == pytest.approx(got.p[6], rel=1e-6)
-    merged = np.append(np.delete(got.p[:6], 2), got.p[2] + got.p[6])
-    before = ep_pmin(mean, covariance).p
+    assert p(got)[2] == pytest.approx(p(got)[6], rel=1e-6)
+    merged = np.append(np.delete(p(got)[:6], 2), p(got)[2] + p(got)[6])
+    before = p(ep_pmin(mean, covariance))
     assert total_variation(merged, np.append(np.delete(before, 2), before[2])) < 0.03
 
 
@@ -150,16 +153,15 @@ def test_near_duplicates_around_observations_are_no_trouble(distance, noise):
     weights = np.linalg.solve(K, kernel(observed, X))
     mean, covariance = weights.T @ y, kernel(X, X) - kernel(X, observed) @ weights
     got = ep_pmin(mean, covariance)
-    assert np.all(got.converged)
     # twins closer than the variance that is added share their probability as that decides: add the same
     same = covariance + 1e-10 * np.diag(covariance).max() * np.eye(30)
-    assert total_variation(got.p, counted(mean, same)) < 0.06
+    assert total_variation(p(got), counted(mean, same)) < 0.06
 
 
 def test_known_values_leave_no_doubt_and_nothing_known_leaves_all():
-    np.testing.assert_allclose(ep_pmin(np.array([1.0, 0.5, 3.0]), np.zeros((3, 3))).p, [0.0, 1.0, 0.0])
-    np.testing.assert_allclose(ep_pmin(np.zeros(4), np.zeros((4, 4))).p, 0.25)
-    np.testing.assert_array_equal(ep_pmin(np.zeros(1), np.ones((1, 1))).p, 1.0)
+    np.testing.assert_allclose(p(ep_pmin(np.array([1.0, 0.5, 3.0]), np.zeros((3, 3)))), [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(p(ep_pmin(np.zeros(4), np.zeros((4, 4)))), 0.25)
+    np.testing.assert_array_equal(p(ep_pmin(np.zeros(1), np.ones((1, 1)))), 1.0)
 
 
 def test_a_tighter_tolerance_changes_little():
@@ -167,11 +169,6 @@ def test_a_tighter_tolerance_changes_little():
     a, b = ep_pmin(mean, covariance), ep_pmin(mean, covariance, tolerance=1e-11)
     np.testing.assert_allclose(a.log_z, b.log_z, atol=1e-8)
     np.testing.assert_allclose(a.d_mean, b.d_mean, atol=1e-3)
-
-
-def test_it_says_when_it_has_not_converged():
-    mean, covariance = problem("squared exponential", 20, seed=8)
-    assert not np.any(ep_pmin(mean, covariance, max_sweeps=1).converged)
 
 
 def tight(mean: np.ndarray, covariance: np.ndarray) -> EpPmin:

@@ -33,6 +33,12 @@ def of_u(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
     return lambda u: basis(u, 100.0 ** (u - 1.0))
 
 
+def reverse_time(u: np.ndarray) -> np.ndarray:
+    """The time of a walk that ends at the target."""
+    return 1.0 - u
+
+
+WALK_PRIOR = priors.Normal(-3.0, 1.5)
 EQ6 = Matern52((0, 0)) * Amplitude() * FiniteRank(2, of_u(paper_loss_basis))
 KERNELS: dict[str, Kernel] = {
     "matern": Matern52((0, 0)),
@@ -40,8 +46,8 @@ KERNELS: dict[str, Kernel] = {
     "amplitude": Amplitude(),
     "finite rank loss": FiniteRank(2, of_u(paper_loss_basis)),
     "finite rank power law": FiniteRank(2, of_u(power_law_basis)),
-    "drift": BrownianKernel((2,)),
-    "drift from the smallest": BrownianKernel((2,), quadratic_time),
+    "drift": BrownianKernel((2,), reverse_time, WALK_PRIOR),
+    "drift from the smallest": BrownianKernel((2,), quadratic_time, WALK_PRIOR),
     "trend": LinearTrend(lambda p: of_u(paper_loss_basis)(p[:, 2])),
     "equation 6": EQ6,
     "the loss model": surrogate_prior((0, 0)).loss_gp().kernel,
@@ -156,7 +162,7 @@ def test_a_factor_of_rank_three_is_lower_triangular_with_a_positive_diagonal() -
 
 def test_the_deviation_is_a_brownian_motion_that_ends_at_the_target() -> None:
     u = np.array([[0.1], [0.4], [0.4], [1.0]])
-    gram = between(BrownianKernel((0,)), u, u)(np.log([[2.0]]))[0]
+    gram = between(BrownianKernel((0,), reverse_time, WALK_PRIOR), u, u)(np.log([[2.0]]))[0]
     rng = np.random.default_rng(0)
     grid = np.linspace(0, 1, 21)  # walk backwards from u = 1
     walks = np.concatenate(
@@ -170,7 +176,7 @@ def test_the_deviation_is_a_brownian_motion_that_ends_at_the_target() -> None:
 
 def test_the_deviation_of_the_loss_starts_slowly_at_the_smallest_size() -> None:
     u = np.array([[0.0], [0.3], [0.8], [1.0]])
-    gram = between(BrownianKernel((0,), quadratic_time), u, u)(np.log([[2.0]]))[0]
+    gram = between(BrownianKernel((0,), quadratic_time, WALK_PRIOR), u, u)(np.log([[2.0]]))[0]
     np.testing.assert_array_equal(gram[0], 0.0)
     steps = np.diff(np.eye(4), axis=0)  # increments are independent, their variances those of the time passed
     np.testing.assert_allclose(steps @ gram @ steps.T, 2.0 * np.diag(np.diff(u[:, 0] ** 2)), atol=1e-12)

@@ -189,6 +189,20 @@ def test_the_state_of_another_version_is_refused_with_a_reason(tmp_path: Path) -
         LoadedStudy(file).incumbent()
 
 
+@pytest.mark.parametrize(
+    "value", [{"record": "fabolas.unheard_of:Record", "fields": {}}, 1.0], ids=["record", "number"]
+)
+def test_an_option_of_another_version_is_refused_with_a_reason(value: object, tmp_path: Path) -> None:
+    with Study(PLAIN, strategy="random", storage=tmp_path / "study.db") as study:
+        search(study, 2)
+    config = {"record": "fabolas.strategies.acquire:AcquisitionConfig", "fields": {"unheard_of": value}}
+    file = replace(read(tmp_path / "study.db"), strategy="fabolas", options={"acquisition": config})
+    with pytest.raises(
+        ValueError, match=r"saved by another version of fabolas.*unheard_of.*use that version"
+    ):
+        LoadedStudy(file).incumbent()
+
+
 def test_a_file_that_is_not_a_study_is_refused_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("the only copy of my thesis" * 10)
     with closing(sqlite3.connect(tmp_path / "newer")) as connection:

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from fabolas import Categorical, Float, Space, surrogate
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import (
+    Information,
     PosteriorSamples,
     entropy,
     gaussian_information,
@@ -19,7 +19,8 @@ from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import Representers
 from fabolas.optimize import Maximizer, candidate_search, cma_es, direct, direct_and_cma_es
 from fabolas.strategies import acquire as decide
-from fabolas.strategies.acquire import AcquisitionContext, Candidate, rank_by_prediction
+from fabolas.strategies.acquire import AcquisitionContext, rank_by_prediction
+from fabolas.strategies.candidate import Candidate
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fabolas import Fabolas
 from fabolas.strategies.models import full_domain
@@ -59,15 +60,15 @@ def context(
     max_cost: float | None,
     effort: Effort,
 ) -> AcquisitionContext:
-    ranked, there = (rank_by_prediction(models, strategy.models.domain, x) for x in (evaluated, measured))
+    tried, there = (rank_by_prediction(models, strategy.models.domain, x) for x in (evaluated, measured))
     return AcquisitionContext(
-        strategy.models.domain, models, ranked, there, 0.1, max_cost, effort, strategy.models.acquisition
+        strategy.models.domain, models, tried, there, 0.1, max_cost, effort, strategy.models.acquisition
     )
 
 
-def improving(at: AcquisitionContext, must_fit: bool = True) -> Candidate | None:
+def improving(at: AcquisitionContext) -> Candidate | None:
     rng = np.random.default_rng(1)
-    return decide.maximize_improvement(at, decide.configuration_pool(at, rng), rng, must_fit=must_fit)
+    return decide.maximize_improvement(at, decide.configuration_pool(at, rng), rng)
 
 
 def predicted(at: AcquisitionContext, x: np.ndarray) -> np.ndarray:
@@ -83,7 +84,7 @@ def test_the_pool_holds_what_the_models_predict_to_be_the_best(d: int) -> None:
     start = pool[int(np.argmin(predicted(at, pool)))]
     bounds = [(0.0, 1.0)] * d
     truth = minimize(lambda x: predicted(at, x[None])[0], start, method="L-BFGS-B", bounds=bounds).fun
-    tried = predicted(at, at.ranked[:1])[0]
+    tried = predicted(at, at.evaluated_by_mean[:1])[0]
     assert found - truth < 0.1 * (tried - truth) + 0.01
 
 
@@ -104,7 +105,7 @@ def test_the_pool_holds_neighbours_of_the_best_configurations() -> None:
     at = position(6, 60)
     pool = decide.configuration_pool(at, np.random.default_rng(1))
     lowest = pool[np.argmin(predicted(at, pool))]
-    for centre in (*at.ranked[:5], lowest):
+    for centre in (*at.evaluated_by_mean[:5], lowest):
         distance = np.abs(pool - centre).max(axis=1)
         assert ((distance > 0.0) & (distance < 0.1)).any()
 
@@ -112,7 +113,7 @@ def test_the_pool_holds_neighbours_of_the_best_configurations() -> None:
 @pytest.mark.parametrize("d", [2, 6])
 def test_expected_improvement_is_at_a_peak_wherever_the_search_starts(d: int) -> None:
     at = position(d, 30 + 5 * d)
-    loss, best = at.surrogate.loss, at.best_to_improve_on()
+    loss, best = at.surrogate.loss, at.lowest_mean_measured()
 
     def log_improvement(x: np.ndarray) -> float:
         there = loss.project(at.domain.at_target(x[None]))
@@ -127,24 +128,32 @@ def test_expected_improvement_is_at_a_peak_wherever_the_search_starts(d: int) ->
     assert log_improvement(x) > -peak.fun - 0.01
 
 
-@pytest.mark.parametrize("d", [2, 6])
-def test_the_most_informative_candidates_are_refined(d: int) -> None:
-    """With information of a known form: further points around the best candidates are better than these."""
+def bell(points: np.ndarray) -> np.ndarray:
+    height: np.ndarray = np.exp(-5.0 * np.sum((points - 0.37) ** 2, axis=1))
+    return height
+
+
+def with_information_of_a_bell(
+    at: AcquisitionContext, **config: object
+) -> tuple[AcquisitionContext, list[np.ndarray]]:
+    """The context with information of a known form, and a list that gets the points where it is evaluated."""
     evaluated: list[np.ndarray] = []
 
-    def peak(*_: object, **__: object) -> Callable[[np.ndarray], np.ndarray]:
+    def estimator(*_: object, **__: object) -> Callable[[np.ndarray], np.ndarray]:
         def information(points: np.ndarray) -> np.ndarray:
             evaluated.append(points)
             return bell(points)[None]
 
         return information
 
-    def bell(points: np.ndarray) -> np.ndarray:
-        height: np.ndarray = np.exp(-5.0 * np.sum((points - 0.37) ** 2, axis=1))
-        return height
+    known = replace(at.config, information_estimator=estimator, divide_by_cost=False, **config)  # type: ignore[arg-type]
+    return replace(at, config=known), evaluated
 
-    at = position(d, 30, effort=1.0)
-    at = replace(at, config=replace(at.config, criterion=EntropyReduction(peak), divide_by_cost=False))
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_the_most_informative_candidates_are_refined(d: int) -> None:
+    """Further points around the best candidates are better than these."""
+    at, evaluated = with_information_of_a_bell(position(d, 30, effort=1.0))
     rng = np.random.default_rng(1)
     choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
     start, *refined = evaluated
@@ -153,15 +162,31 @@ def test_the_most_informative_candidates_are_refined(d: int) -> None:
     assert bell(choice.point[None])[0] > 1.1 * bell(start).max()
 
 
+def test_the_final_choice_uses_the_samples_of_screening_or_more() -> None:
+    at, seen = position(2, 30), []
+
+    def spy(
+        representers: Representers, samples: PosteriorSamples, *rest: int, **options: bool
+    ) -> Information:
+        seen.append(len(samples.Z))
+        return monte_carlo_information(representers, samples, *rest, **options)
+
+    for times in (1, 4):
+        config = replace(at.config, information_estimator=spy, final_samples=times)
+        rng = np.random.default_rng(1)
+        decide.maximize_information(replace(at, config=config), decide.configuration_pool(at, rng), rng)
+    assert seen == [at.effort.n_samples, 4 * at.effort.n_samples]
+
+
 def test_what_is_to_be_improved_on_was_measured_at_the_target_if_anything_was() -> None:
     at = position(2, 40)
     assert len(at.measured_or_pending) == 8  # a fifth of the trials
     there = at.surrogate.loss.points[at.surrogate.loss.points[:, 2] == 1.0]
-    np.testing.assert_allclose(at.best_to_improve_on(), at.surrogate.loss.mean_of(there).min(axis=1))
+    np.testing.assert_allclose(at.lowest_mean_measured(), at.surrogate.loss.mean_of(there).min(axis=1))
     assert (np.diff(predicted(at, at.measured_or_pending)) >= 0.0).all()
     none = replace(at, measured_or_pending=np.empty((0, 2)))
-    everything = at.surrogate.loss.mean_of(at.domain.at_target(at.ranked[: decide.N_BEST]))
-    np.testing.assert_allclose(none.best_to_improve_on(), everything.min(axis=1))
+    everything = at.surrogate.loss.mean_of(at.domain.at_target(at.evaluated_by_mean[: decide.N_BEST]))
+    np.testing.assert_allclose(none.lowest_mean_measured(), everything.min(axis=1))
 
 
 def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_measured() -> None:
@@ -176,7 +201,7 @@ def test_a_target_evaluation_takes_what_is_predicted_better_than_all_that_was_me
     level = Effort.at(0.3, 38)
     models, _, _ = surrogate.fit(strategy.models.fitter.prior, data, None, 20, level.K, rng)
     at = context(strategy, models, points[:, :1], points[34:, :1], None, level)
-    found, elsewhere = improving(at), improving(replace(at, measured_or_pending=at.ranked[:1]))
+    found, elsewhere = improving(at), improving(replace(at, measured_or_pending=at.evaluated_by_mean[:1]))
     assert found is not None
     assert min(abs(found.point[0] - valley) for valley in (0.225, 0.525)) < 0.03
     # It is no improvement on itself: once it is measured, an unknown configuration is taken.
@@ -193,24 +218,23 @@ def test_a_target_evaluation_fits_by_its_cost_limit_and_if_none_does_there_is_no
     assert enough.surrogate.cost_limit(choice.point[None])[0] <= 2.0
     assert improving(position(2, 40, affordable=0.5)) is None
     # Expected improvement on all the data has nothing else to do.
-    assert improving(position(2, 40, affordable=0.5), must_fit=False) is not None
+    short = position(2, 40, affordable=0.5)
+    pool = decide.configuration_pool(short, np.random.default_rng(1))
+    some = short.allowing_some(short.domain.at_target(pool))
+    assert decide.maximize_improvement(some, pool, np.random.default_rng(1)) is not None
 
 
 @pytest.mark.parametrize("maximizer", [direct, cma_es, direct_and_cma_es])
 @pytest.mark.parametrize("d", [2, 6])
 def test_direct_and_cma_really_search_at_any_effort(maximizer: Maximizer, d: int) -> None:
-    at = position(d, 30, effort=0.3)
-    at = replace(at, config=replace(at.config, maximizer=maximizer, evaluations_per_dimension=20))
-    asked = []
-
-    def value(points: np.ndarray) -> np.ndarray:
-        asked.extend(points)
-        return -np.sum((points - 0.37) ** 2, axis=1)
-
-    start = np.random.default_rng(0).random((6, d + 1))
-    found = decide._maximize(value, start, at, np.random.default_rng(1))
-    assert len(asked) > 6 + 10 * (d + 1)
-    assert value(found[None])[0] > 0.5 * value(start).max()  # values are negative: at most half as far away
+    options = {"maximizer": maximizer, "evaluations_per_dimension": 20}
+    at, evaluated = with_information_of_a_bell(position(d, 30, effort=0.3), **options)
+    rng = np.random.default_rng(1)
+    choice = decide.maximize_information(at, decide.configuration_pool(at, rng), rng)
+    start, *further = evaluated
+    assert sum(map(len, further)) > 10 * (d + 1)
+    # At most half as far away, as the logarithm of the bell is minus the squared distance.
+    assert np.log(bell(choice.point[None]))[0] > 0.5 * np.log(bell(start)).max()
 
 
 @pytest.mark.parametrize("maximizer", [candidate_search, direct, cma_es])
@@ -248,7 +272,9 @@ def test_information_that_nobody_can_pay_for_does_not_count() -> None:
     for affordable in (None, 0.02):  # a trial on the smallest subset takes 0.018 s
         at = position(2, 40, affordable=affordable)
         rng = np.random.default_rng(1)
-        found[affordable] = decide.maximize_information(at, decide.configuration_pool(at, rng), rng).max_worth
+        found[affordable] = decide.maximize_information(
+            at, decide.configuration_pool(at, rng), rng
+        ).max_information
     assert 0.0 < found[0.02] < 0.8 * found[None]
 
 

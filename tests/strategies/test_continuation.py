@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fabolas
-from fabolas.strategies.continuation import Continuations, ContinuingSurrogate
+from fabolas.strategies.continuation import Continuations
+from fabolas.strategies.effort import Effort
+from fabolas.strategies.fabolas import Fabolas
 from tests.strategies.test_curves import study, train
 
 
@@ -56,13 +60,18 @@ def test_what_a_continued_training_may_cost_is_limited_by_the_rest_of_it() -> No
     s = study()
     for x, epochs in ((0.1, 4), (0.3, 16), (0.5, 32), (0.7, 8), (0.9, 64)):
         train(s, x, epochs)
-    models = s.strategy.surrogate(s.history).surrogate  # type: ignore[attr-defined]
-    at = ContinuingSurrogate.of(models, continuations(s))
+    assert isinstance(s.strategy, Fabolas)
+    effort, rng = Effort.at(0.0, 5), np.random.default_rng(0)
+    fitted = s.strategy.models.fit(s.history, (), effort, True, rng)
+    at = s.strategy.models.context(fitted, s.history, (), None, effort)
     points = np.array([point(s, x, epochs) for x in (0.1, 0.3, 0.5, 0.6) for epochs in (33, 64)])
     limit = at.cost_limit(points)
-    assert (limit[:6] < models.cost_limit(points)[:6]).all()
-    assert at.costs_at_most(points, 1.001 * limit).all()
-    assert not at.costs_at_most(points, 0.999 * limit).any()
+    whole = at.surrogate.cost_limit(points)
+    assert (limit[:6] < whole[:6]).all()
+    np.testing.assert_array_equal(limit[6:], whole[6:])  # a training from scratch
+    for i, at_point in enumerate(points):
+        assert replace(at, max_cost=1.001 * limit[i]).fits(at_point[None])
+        assert not replace(at, max_cost=0.999 * limit[i]).fits(at_point[None])
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 import fabolas
 from fabolas import Float, History, Space, Study, Suggestion
 from fabolas.strategies import Proposal
-from fabolas.strategies.acquire import Batch
+from fabolas.strategies.candidate import Batch
 from fabolas.strategies.effort import Effort, Pace
 from fabolas.strategies.fitting import SurrogateFitter
 from tests.helpers.problems import evaluate

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fabolas import Float, Space, Study
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import ep_information
 from fabolas.gp.kernels import between
 from fabolas.gp.priors import LogHorseshoe, Normal, Uniform
@@ -58,7 +57,8 @@ def test_information_is_divided_by_predicted_cost_plus_measured_overhead_and_not
         assert isinstance(strategy, Fabolas2017)
         assert strategy.models.added_seconds(study.history) == 7.0
     np.testing.assert_array_equal(ACQUISITION.divisor(np.array([3.0]), 7.0), [10.0])
-    assert ACQUISITION.criterion == EntropyReduction(ep_information, relative_to_uniform=True)
+    assert ACQUISITION.information_estimator is ep_information
+    assert ACQUISITION.relative_to_uniform
 
 
 def test_losses_and_log_costs_are_only_standardised() -> None:

@@ -91,7 +91,7 @@ def test_a_target_evaluation_improves_on_pending_ones_too(monkeypatch: pytest.Mo
             for kind, loss in losses.items():
                 study.tell(study.ask_for({"kind": kind}, {"size": size}), loss, cost=size / 1000)
         study.tell(study.ask_for({"kind": "a"}), losses["a"], cost=1.0)
-        monkeypatch.setattr(study.strategy, "_maximize", spy)
+        monkeypatch.setattr(study.strategy, "_choose_next", spy)
         first, second = study.ask(), study.ask()
     assert {first.origin, second.origin} == {"target"}
     assert first.config["kind"] == "c"  # never measured there, and surely better than what was

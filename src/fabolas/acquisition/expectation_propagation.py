@@ -41,7 +41,6 @@ class EpPmin:
     d_mean: Array  # (R, R): [r, i] = d log_z[r] / d mean[i]
     d2_mean: Array  # (R, R, R): [r, i, j] = d^2 log_z[r] / d mean[i] d mean[j]
     d_covariance: Array  # (R, R, R): [r, i, j] = d log_z[r] / d covariance[i, j], ij and ji apart
-    converged: BoolArray  # (R,) moments matched, or given up with log p_min < -500
 
     def __post_init__(self) -> None:
         R = len(self.log_z)
@@ -50,7 +49,6 @@ class EpPmin:
             "d_mean": (R, R),
             "d2_mean": (R, R, R),
             "d_covariance": (R, R, R),
-            "converged": (R,),
         }
         for name, shape in shapes.items():
             got = getattr(self, name)
@@ -58,11 +56,6 @@ class EpPmin:
                 raise ValueError(f"{name}: expected shape {shape} as log_z has {R} entries, got {got.shape}")
             if not np.all(np.isfinite(got)):
                 raise ValueError(f"{name}: expected finite numbers, got {np.sum(~np.isfinite(got))} others")
-
-    @property
-    def p(self) -> Array:
-        """p_min, (R,), summing to one."""
-        return np.exp(self.log_p)
 
 
 def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_sweeps: int = 100) -> EpPmin:
@@ -75,7 +68,7 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
         mean: (R,).
         covariance: (R, R), of the values without noise.
         tolerance: Largest relative mismatch of an approximate moment; log Z is off by about its square.
-        max_sweeps: After this many passes over all sites a run is returned although `converged` is False.
+        max_sweeps: After this many passes over all sites a run ends although its moments do not match.
     """
     m, K = _differences(*_checked(mean, covariance))
     R = len(m)
@@ -105,7 +98,6 @@ def ep_pmin(mean: Array, covariance: Array, *, tolerance: float = 1e-6, max_swee
         d_covariance=_to_values(
             _to_values(0.5 * (state.a[:, :, None] * state.a[:, None, :] - state.W()), 1), 2
         ),
-        converged=converged | hopeless,
     )
 
 

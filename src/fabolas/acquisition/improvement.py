@@ -1,4 +1,4 @@
-"""Expected improvement, and its logarithm, which stays exact where the number itself underflows.
+"""The logarithm of expected improvement, which stays exact where the number itself underflows.
 
 For minimisation: EI = E[max(best - f, 0)], f ~ N(mean, s^2), is s (phi(z) + z Phi(z)), z = (best - mean) / s.
 """
@@ -15,8 +15,10 @@ _MIN_Z = -1e30  # below it log phi alone determines log EI
 _TAIL_Z = -1.0  # below it the two terms of EI cancel
 
 
-def expected_improvement(mean: Array, variance: Array, best: Array | float) -> Array:
-    """E[max(best - f, 0)] for normal f; max(best - mean, 0) where there is no variance.
+def log_expected_improvement(mean: Array, variance: Array, best: Array | float) -> Array:
+    """log EI to full relative precision: -5e7 at z = -1e4, where EI itself underflows to zero.
+
+    Without variance it is log(best - mean), and -inf where there is nothing to gain.
 
     Args:
         mean: (..., m).
@@ -25,17 +27,6 @@ def expected_improvement(mean: Array, variance: Array, best: Array | float) -> A
 
     Returns:
         (..., m).
-    """
-    z, s, ahead, _ = _standardised(mean, variance, best)
-    value = np.where(s > 0.0, s * np.exp(_log_standard(z)), np.maximum(ahead, 0.0))
-    return np.asarray(value)
-
-
-def log_expected_improvement(mean: Array, variance: Array, best: Array | float) -> Array:
-    """log EI to full relative precision: -5e7 at z = -1e4, where EI itself underflows to zero.
-
-    Without variance it is log(best - mean), and -inf where there is nothing to gain. Arguments as for
-    `expected_improvement`.
     """
     z, s, ahead, known = _standardised(mean, variance, best)
     certain = np.log(ahead, out=np.full(ahead.shape, -np.inf), where=ahead > 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.acquisition.improvement import log_expected_improvement
+from fabolas.acquisition.traces import Traces, summary_influence
 from fabolas.gp.regression import Posterior, Projection, cholesky
 
 JITTER = 1e-6  # relative to the largest variance: a thousandth of a standard deviation
@@ -25,9 +26,10 @@ class Representers:
     at: Projection  # R points
     mean: Array  # (K, R)
     factor: Array  # (K, R, R) lower Cholesky factor of their covariance
+    traces: Traces | None = None  # what evaluations report on the way; None if they do not
 
     @classmethod
-    def at_points(cls, posterior: Posterior, points: Array) -> Representers:
+    def at_points(cls, posterior: Posterior, points: Array, traces: Traces | None = None) -> Representers:
         """The representers at these points (R, D)."""
         at = posterior.project(points)
         covariance = posterior.covariance(at, at)
@@ -35,16 +37,20 @@ class Representers:
         diagonal = np.arange(len(points))
         scale = covariance[:, diagonal, diagonal].max(axis=1, keepdims=True)
         covariance[:, diagonal, diagonal] += JITTER * scale
-        return cls(posterior, at, posterior.mean(at), cholesky(covariance))
+        return cls(posterior, at, posterior.mean(at), cholesky(covariance), traces)
 
     def influence(self, points: Array) -> tuple[Array, Array]:
-        """What an observation at each of M points says about the representers.
+        """What an evaluation of each of M points says about the representers.
+
+        An evaluation that reports on the way counts with the linear combination that summarises its trace.
 
         Returns:
             b (K, M, R): cov(f_R, y) / sd(y).
             a (K, M, R): the same in whitened coordinates, factor^-1 b; 1 - |a|^2 is the part of the outcome's
                 variance that the representers do not explain.
         """
+        if self.traces is not None:
+            return summary_influence(self.posterior, self.at, self.factor, self.traces(points))
         at = self.posterior.project(points)
         sd = np.sqrt(self.posterior.variance(at) + self.posterior.noise(points))
         b = np.swapaxes(self.posterior.covariance(self.at, at), 1, 2) / sd[:, :, None]

@@ -12,56 +12,55 @@ a lower bound. The update stays of rank one, and everything that is defined for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.representers import Representers
 from fabolas.gp.regression import Posterior, Projection, cholesky
 
 _IGNORED = 1e9  # noise variance of a point that repeats another one of its trace, so that it has no effect
 
-# points (M, D) -> the points that each evaluation reports, its own point last: (M, m, D + 1)
 Traces = Callable[[Array], Array]
+"""Points (M, D) -> what each evaluation reports, with the number of its training, (M, m, D + 1).
+
+Its own point is the last one. A report that repeats the next one of its trace does not count.
+"""
 
 
-@dataclass(frozen=True)
-class TraceRepresenters(Representers):
-    """Representers for evaluations that report on the way.
+def summary_influence(
+    posterior: Posterior, at: Projection, factor: Array, traces: Array
+) -> tuple[Array, Array]:
+    """What the linear combination v'w that summarises each trace says about R representers.
 
-    Attributes:
-        traces: Points (M, D) -> what each evaluation reports, with the number of its training, (M, m, D + 1). A
-            report that repeats the next one of its trace does not count.
+    Args:
+        posterior: Of the loss.
+        at: The R representers.
+        factor: (K, R, R) lower Cholesky factor of their covariance.
+        traces: (M, m, D + 1).
+
+    Returns:
+        b, a (K, M, R), see `Representers.influence`.
     """
+    B, A = trace_influence(posterior, at, factor, traces)
+    _, vectors = np.linalg.eigh(np.swapaxes(A, 2, 3) @ A)  # (K, M, m, m), ascending eigenvalues
+    v = vectors[..., -1:]
+    return (B @ v)[..., 0], (A @ v)[..., 0]
 
-    traces: Traces
 
-    @classmethod
-    def following(cls, representers: Representers, traces: Traces) -> TraceRepresenters:
-        """The same representers for these traces."""
-        return cls(**vars(representers), traces=traces)
-
-    def influence(self, points: Array) -> tuple[Array, Array]:
-        """As `Representers.influence`, for the linear combination v'w that summarises each trace: b, a (K, M, R)."""
-        B, A = self.trace_influence(points)
-        _, vectors = np.linalg.eigh(np.swapaxes(A, 2, 3) @ A)  # (K, M, m, m), ascending eigenvalues
-        v = vectors[..., -1:]
-        return (B @ v)[..., 0], (A @ v)[..., 0]
-
-    def trace_influence(self, points: Array) -> tuple[Array, Array]:
-        """The influence of the whitened reports of each trace: B and A, both (K, M, R, m)."""
-        traces = self.traces(points)
-        M, m, D = traces.shape
-        K, R = self.mean.shape
-        at = self.posterior.project(traces.reshape(M * m, D))
-        cross = self.posterior.covariance(self.at, at).reshape(K, R, M, m)
-        factor = cholesky(outcome_covariance(self.posterior, traces, at).reshape(K * M, m, m))
-        whitened = np.linalg.solve(factor.reshape(K, M, m, m), cross.transpose(0, 2, 3, 1))  # (K, M, m, R)
-        B = np.swapaxes(whitened, 2, 3)
-        flat = B.transpose(0, 2, 1, 3).reshape(K, R, M * m)
-        A = np.linalg.solve(self.factor, flat).reshape(K, R, M, m).transpose(0, 2, 1, 3)
-        return np.asarray(B), np.asarray(A, dtype=np.float64)
+def trace_influence(
+    posterior: Posterior, at: Projection, factor: Array, traces: Array
+) -> tuple[Array, Array]:
+    """What the whitened reports of each trace say about R representers: B and A, both (K, M, R, m)."""
+    M, m, D = traces.shape
+    K, R, _ = factor.shape
+    reports = posterior.project(traces.reshape(M * m, D))
+    cross = posterior.covariance(at, reports).reshape(K, R, M, m)
+    whitening = cholesky(outcome_covariance(posterior, traces, reports).reshape(K * M, m, m))
+    whitened = np.linalg.solve(whitening.reshape(K, M, m, m), cross.transpose(0, 2, 3, 1))  # (K, M, m, R)
+    B = np.swapaxes(whitened, 2, 3)
+    flat = B.transpose(0, 2, 1, 3).reshape(K, R, M * m)
+    A = np.linalg.solve(factor, flat).reshape(K, R, M, m).transpose(0, 2, 1, 3)
+    return np.asarray(B), np.asarray(A, dtype=np.float64)
 
 
 def outcome_covariance(posterior: Posterior, traces: Array, at: Projection) -> Array:

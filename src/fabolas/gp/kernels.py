@@ -335,11 +335,6 @@ def late_time(u: Array) -> Array:
     return u**6
 
 
-def reverse_time(u: Array) -> Array:
-    """t(u) = 1 - u: the random walk starts at the target; its deviations are largest at the smallest size."""
-    return 1.0 - u
-
-
 @dataclass(frozen=True)
 class BrownianKernel(Composable):
     """v * sum_j min(t(u_j), t(u_j')): Brownian motion in each fidelity, with learnt variance v.
@@ -355,8 +350,8 @@ class BrownianKernel(Composable):
     """
 
     columns: tuple[int, ...]
-    time_warp: Callable[[Array], Array] = reverse_time
-    log_variance_prior: Prior = Normal(-3.0, 1.5)
+    time_warp: Callable[[Array], Array]
+    log_variance_prior: Prior
 
     @property
     def priors(self) -> tuple[Prior, ...]:

@@ -1,7 +1,7 @@
 """The acquisition: from a fitted surrogate to the next evaluation. It sees points, no history and no clock.
 
 pool = configuration_pool(context, rng)                  configurations that may be the best
-candidate = maximize_information(context, pool, rng)     the largest worth per cost, eq. 7
+candidate = maximize_information(context, pool, rng)     the most information per cost, eq. 7
 candidate = maximize_improvement(context, pool, rng)     the largest expected improvement at the target, eq. 2
 
 If a target evaluation is due, `maximize_target_improvement` replaces both: `maximize_improvement` and a batch.
@@ -16,7 +16,13 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array, BoolArray
-from fabolas.acquisition.criteria import Criterion, EntropyReduction, PreparedCriterion
+from fabolas.acquisition.batch import greedy_batch
+from fabolas.acquisition.entropy import (
+    InformationEstimator,
+    PosteriorSamples,
+    gaussian_information,
+    monte_carlo_information,
+)
 from fabolas.acquisition.improvement import log_expected_improvement
 from fabolas.acquisition.representers import (
     ChooseRepresenters,
@@ -24,35 +30,41 @@ from fabolas.acquisition.representers import (
     neighbourhood,
     thompson_representers,
 )
-from fabolas.gp.regression import Posterior
 from fabolas.optimize import Maximizer, candidate_search, lbfgs_maximize
+from fabolas.strategies.candidate import Batch, Candidate, point_key
+from fabolas.strategies.continuation import MIN_COST_SHARE, Continuations
 from fabolas.strategies.effort import Effort
 from fabolas.surrogate import Surrogate
 from fabolas.trials import IMPROVEMENT, INFORMATION, TARGET
 
 # Standard deviations of steps around promising configurations, in the cube.
 NEIGHBOUR_STEPS = (0.2, 0.05, 0.0125)
-N_BEST = 10  # the lowest mean is taken over this many of the best ranked configurations
+N_BEST = 10  # the lowest mean is taken over this many configurations, those with the lowest mean
 CLIMB_ITERATIONS = 2  # of L-BFGS, per dimension
 
 
 @dataclass(frozen=True)
 class AcquisitionConfig:
-    """What an evaluation is worth, divided by cost and maximised; the defaults are those of `fabolas`.
+    """How information is computed, divided by cost and maximised; the defaults are those of `fabolas`.
 
     Attributes:
-        criterion: What an evaluation is worth: `EntropyReduction` or `KnowledgeGradient`.
+        information_estimator: For the best candidates: `monte_carlo_information` or `ep_information`.
+        relative_to_uniform: The divergence of p_min from uniform (eq. 7 as printed), instead of the reduction of its
+            entropy.
+        final_samples: Factor by which the number of samples grows from screening to the final choice.
         choose_representers: `thompson_representers` or `improvement_representers`.
         maximizer: `optimize.candidate_search`, `direct`, `cma_es` or `direct_and_cma_es`.
         evaluations_per_dimension: Smallest number of evaluations of a maximiser, per dimension: about 20 for those that
             search the whole cube, 0 for `candidate_search`.
-        divide_by_cost: Whether worth is divided by predicted cost (eq. 5), or by nothing (eq. 3).
-        count_overhead: Whether overhead (eq. 7) and the cost offset are added to the cost.
+        divide_by_cost: Divide by cost (eq. 5); False for eq. 3.
+        count_overhead: Add overhead and cost offset to the cost (eq. 7).
         cost_offset: Share of the time spent so far that is added to every predicted cost. Tiny differences in cost
             stop mattering as the search goes on, so sizes increase.
     """
 
-    criterion: Criterion = EntropyReduction()
+    information_estimator: InformationEstimator = monte_carlo_information
+    relative_to_uniform: bool = False
+    final_samples: int = 1
     choose_representers: ChooseRepresenters = thompson_representers
     maximizer: Maximizer = candidate_search
     evaluations_per_dimension: int = 0
@@ -107,42 +119,81 @@ class AcquisitionContext:
     Attributes:
         domain: Where points may lie.
         surrogate: Loss and cost, given the history and the pending evaluations.
-        ranked: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
+        evaluated_by_mean: (m, d) the evaluated configurations, each once, lowest predicted loss at the target first.
         measured_or_pending: (r, d) the configurations complete or pending at the target, each once, in the order of
-            `ranked`.
+            `evaluated_by_mean`.
         added_seconds: Seconds added to every predicted cost: overhead and cost offset.
         max_cost: Seconds left for the evaluation: a point is allowed if its `cost_limit` is at most this. None for all.
         effort: The sizes of this decision.
-        config: What an evaluation is worth, and how that is maximised.
+        config: How information is computed, divided by cost and maximised.
         evaluated_keys: The points (D,) that are complete, failed or pending, see `point_key`.
-        represent: (posterior of the loss, points at the target) -> representers; with curves, `TraceRepresenters`.
-        further_candidates: (m, D) points to consider besides those that are drawn: trainings to continue.
+        continuations: The trainings that an evaluation may continue; None if the GPs read no curves.
     """
 
     domain: Domain
     surrogate: Surrogate
-    ranked: Array
+    evaluated_by_mean: Array
     measured_or_pending: Array
     added_seconds: float
     max_cost: float | None
     effort: Effort
     config: AcquisitionConfig
     evaluated_keys: frozenset[bytes] = frozenset()
-    represent: Callable[[Posterior, Array], Representers] = Representers.at_points
-    further_candidates: Array | None = None
+    continuations: Continuations | None = None
 
-    def best_to_improve_on(self) -> Array:
-        """(K,) The lowest mean of a configuration measured or pending at the target.
+    def lowest_mean_evaluated(self) -> Array:
+        """(K,) The lowest mean at the target of an evaluated configuration."""
+        return self._lowest_mean(self.evaluated_by_mean)
 
-        If there is none, that of any evaluated configuration.
-        """
-        best = (self.measured_or_pending if len(self.measured_or_pending) else self.ranked)[:N_BEST]
-        return np.asarray(self.surrogate.loss.mean_of(self.domain.at_target(best)).min(axis=1))
+    def lowest_mean_measured(self) -> Array:
+        """(K,) The same of those measured or pending at the target; of all evaluated ones if there are none."""
+        return self._lowest_mean(
+            self.measured_or_pending if len(self.measured_or_pending) else self.evaluated_by_mean
+        )
+
+    def _lowest_mean(self, x: Array) -> Array:
+        best = self.domain.at_target(x[:N_BEST])
+        return np.asarray(self.surrogate.loss.mean_of(best).min(axis=1))
 
     def divisor_and_allowed(self, points: Array) -> tuple[Array, BoolArray]:
-        """What the worth of each point (m, D) is divided by, and which points may be evaluated."""
-        costs = self.surrogate.predict_cost(points)
-        return self.config.divisor(costs, self.added_seconds), self.is_allowed(points)
+        """What the information of each point (m, D) is divided by, and which points may be evaluated."""
+        return self.config.divisor(self.cost(points), self.added_seconds), self.is_allowed(points)
+
+    def cost(self, points: Array) -> Array:
+        """Predicted seconds (m,) of evaluations of the points (m, D); only the rest if one continues a training."""
+        whole = self.surrogate.predict_cost(points)
+        return np.maximum(whole - self._paid(points), MIN_COST_SHARE * whole)
+
+    def cost_limit(self, points: Array) -> Array:
+        """Upper limits (m,) of these seconds, see `Surrogate.cost_limit`."""
+        whole = self.surrogate.cost_limit(points)
+        return np.maximum(whole - self._paid(points), MIN_COST_SHARE * whole)
+
+    def fits(self, points: Array) -> BoolArray:
+        """(m,) Whether `cost_limit` of the points (m, D) is at most `max_cost`."""
+        if self.max_cost is None:
+            return np.ones(len(points), dtype=np.bool_)
+        # The rest of a training fits if the whole would fit into this many seconds.
+        whole = np.minimum(self.max_cost + self._paid(points), self.max_cost / MIN_COST_SHARE)
+        return self.surrogate.costs_at_most(points, whole)
+
+    def _paid(self, points: Array) -> Array:
+        """(m,) Predicted seconds of what was trained before; 0 for an evaluation that starts from scratch."""
+        if self.continuations is None:
+            return np.zeros(len(points))
+        return self.continuations.paid(self.surrogate, points)
+
+    def choose_representers(self, pool: Array, rng: np.random.Generator) -> Array:
+        """Points (R, D) at the target that represent the configurations (m, d) of the pool."""
+        points, best = self.domain.at_target(pool), self.lowest_mean_evaluated()
+        return self.config.choose_representers(
+            self.surrogate.loss, points, best, self.effort.n_representers, rng
+        )
+
+    def represent(self, points: Array) -> Representers:
+        """The representers at these points (R, D), for evaluations that report on the way if the GPs read curves."""
+        traces = None if self.continuations is None else self.continuations.traces
+        return Representers.at_points(self.surrogate.loss, points, traces)
 
     def is_new(self, points: Array) -> BoolArray:
         """(m,) Which points (m, D) are neither evaluated nor pending."""
@@ -154,10 +205,7 @@ class AcquisitionContext:
         The predicted cost is not enough: half of the evaluations take longer, and the last one of a budget would then
         often end much too late.
         """
-        allowed = self.domain.is_legal(points) & self.is_new(points)
-        if self.max_cost is not None:
-            allowed &= self.surrogate.costs_at_most(points, self.max_cost)
-        return allowed
+        return self.domain.is_legal(points) & self.is_new(points) & self.fits(points)
 
     def allowing_some(self, points: Array) -> AcquisitionContext:
         """The same context in which at least one of the points (m, D) may be evaluated.
@@ -167,65 +215,10 @@ class AcquisitionContext:
         new = self.is_new(points)
         context = self if new.any() else replace(self, evaluated_keys=frozenset())
         considered = points[new] if new.any() else points
-        if self.max_cost is None or self.surrogate.costs_at_most(considered, self.max_cost).any():
+        if self.fits(considered).any():
             return context
-        cheapest = float(self.surrogate.cost_limit(considered).min())
+        cheapest = float(self.cost_limit(considered).min())
         return replace(context, max_cost=cheapest * (1.0 + 1e-6))
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Points decided on and not suggested yet, the best first."""
-
-    points: Array  # (b, D)
-    costs: Array  # (b,) predicted seconds
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    @classmethod
-    def empty(cls, D: int) -> Batch:
-        """A batch without points."""
-        return cls(np.empty((0, D)), np.empty(0))
-
-    def without_first(self) -> Batch:
-        """All points but the first."""
-        return Batch(self.points[1:], self.costs[1:])
-
-    def without(self, evaluated: frozenset[bytes]) -> Batch:
-        """All points that are not in `evaluated`, see `point_key`."""
-        new = [i for i, point in enumerate(self.points) if point_key(point) not in evaluated]
-        return Batch(self.points[new], self.costs[new])
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A point to evaluate next.
-
-    Attributes:
-        point: (D,).
-        cost: Predicted seconds.
-        origin: Which maximum it is: INFORMATION, IMPROVEMENT, or TARGET if a target evaluation was due.
-        max_worth: The largest value of the criterion over the allowed candidates; 0 if the point was chosen by expected
-            improvement.
-        batch: More points for the next suggestions, used if there is no time for a new decision.
-    """
-
-    point: Array
-    cost: float
-    origin: str
-    max_worth: float
-    batch: Batch
-
-    def followed_by(self, other: Candidate) -> Candidate:
-        """This candidate; `other` and the batch of `other` become its batch."""
-        points = np.vstack([other.point, other.batch.points])
-        return replace(self, batch=Batch(points, np.append(other.cost, other.batch.costs)))
-
-
-def point_key(point: Array) -> bytes:
-    """A point (D,) in a form that can be looked up in a set; 0.0 and -0.0 are equal."""
-    return bytes((point + 0.0).tobytes())
 
 
 def rank_by_prediction(surrogate: Surrogate, domain: Domain, x: Array) -> Array:
@@ -243,10 +236,10 @@ def configuration_pool(context: AcquisitionContext, rng: np.random.Generator) ->
     They are evaluated ones, Sobol points, minima of the predicted loss, and neighbours of these minima and of the five
     best evaluated ones.
     """
-    domain, ranked, n = context.domain, context.ranked, context.effort.pool_size
-    known = np.concatenate([ranked[: n // 4], domain.sobol(n // 4, rng)])
+    domain, evaluated, n = context.domain, context.evaluated_by_mean, context.effort.pool_size
+    known = np.concatenate([evaluated[: n // 4], domain.sobol(n // 4, rng)])
     minima = _predicted_minima(context, known)
-    centres = [c for c in (ranked[:5], minima) if len(c)]
+    centres = [c for c in (evaluated[:5], minima) if len(c)]
     near = [neighbourhood(c, n // 2 // len(centres), NEIGHBOUR_STEPS, domain.n_choices, rng) for c in centres]
     points = domain.snap(domain.at_target(np.concatenate([known, minima, *near])))
     return np.unique(points[domain.is_legal(points)], axis=0)[:, : domain.d]
@@ -274,7 +267,7 @@ def _climb(value: Callable[[Array], Array], x: Array, domain: Domain) -> Array:
 
 
 def maximize_information(context: AcquisitionContext, pool: Array, rng: np.random.Generator) -> Candidate:
-    """The point that is worth most per cost: eq. 7 of Klein et al. 2017 with the criterion of `context.config`.
+    """The point with the most information about the optimum per cost: eq. 7 of Klein et al. 2017.
 
     Many candidates are screened, which means: estimated quickly. The best of them are then estimated accurately and
     refined. A quick decision does not do that. It takes the best screened candidate, and greedily chooses a batch of
@@ -283,49 +276,60 @@ def maximize_information(context: AcquisitionContext, pool: Array, rng: np.rando
     Args:
         context: What is known.
         pool: (m, d) configurations that may be the best.
-        rng: Draws representers, candidates, and samples if the criterion needs them.
+        rng: Draws representers, their samples, and candidates.
     """
-    domain, surrogate, effort, config = context.domain, context.surrogate, context.effort, context.config
-    representer_points = config.choose_representers(
-        surrogate.loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
-    )
-    prepared = config.criterion.prepare(
-        surrogate.loss,
-        representer_points,
-        domain.at_target(context.ranked[:N_BEST]),
-        n_fidelities=domain.f,
-        n_samples=effort.n_samples,
-        n_outcomes=effort.n_outcomes,
-        represent=context.represent,
-        rng=rng,
-    )
+    domain, effort, config = context.domain, context.effort, context.config
+    representer_points = context.choose_representers(pool, rng)
+    representers = context.represent(representer_points)
+    samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
     candidates = draw_candidates(domain, pool, representer_points, effort.n_screened, rng)
-    if context.further_candidates is not None:
-        candidates = np.unique(np.concatenate([candidates, context.further_candidates]), axis=0)
+    if context.continuations is not None:
+        continuing = context.continuations.candidates(context.surrogate.loss)
+        candidates = np.unique(np.concatenate([candidates, continuing]), axis=0)
     context = context.allowing_some(candidates)
-    screened = prepared.screen(candidates)
-    average = screened.worth.mean(axis=0)
+    screen = gaussian_information(representers, samples, relative_to_uniform=config.relative_to_uniform)
+    information = screen(candidates).mean(axis=0)
     divisor, allowed = context.divisor_and_allowed(candidates)
-    value = np.where(allowed, average / divisor, -np.inf)
+    value = np.where(allowed, information / divisor, -np.inf)  # eq. 7
     if effort.is_quick:
-        first = int(np.argmax(value))
-        points = candidates[screened.batch(divisor, allowed, first=first, count=1 + effort.batch_size)]
+        first, count = int(np.argmax(value)), 1 + effort.batch_size
+        chosen = greedy_batch(representers, samples, candidates, divisor, allowed, first=first, count=count)
+        points = candidates[chosen]
     else:
         start = candidates[np.argsort(-value, kind="stable")[: effort.n_estimated]]
-        points = _maximize(partial(_worth_per_cost, context, prepared), start, context, rng)[None]
-    costs = surrogate.predict_cost(points)
-    max_worth = float(average[allowed].max(initial=0.0))
-    return Candidate(points[0], float(costs[0]), INFORMATION, max_worth, Batch(points[1:], costs[1:]))
+        points = _refine(context, representers, samples, start, rng)[None]
+    costs = context.cost(points)
+    max_information = float(information[allowed].max(initial=0.0))
+    return Candidate(points[0], float(costs[0]), INFORMATION, max_information, Batch(points[1:], costs[1:]))
 
 
-def _worth_per_cost(context: AcquisitionContext, prepared: PreparedCriterion, points: Array) -> Array:
-    """a(x, s) of eq. 7, (m,): -inf for points that may not be evaluated."""
-    divisor, allowed = context.divisor_and_allowed(points)
-    return np.where(allowed, prepared.evaluate(points).mean(axis=0) / divisor, -np.inf)
+def _refine(
+    context: AcquisitionContext,
+    representers: Representers,
+    samples: PosteriorSamples,
+    start: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """The point (D,) where the accurate estimate of eq. 7 is largest, searched from the start (m, D)."""
+    domain, effort, config = context.domain, context.effort, context.config
+    if config.final_samples > 1:
+        samples = PosteriorSamples.draw(representers, config.final_samples * effort.n_samples, rng)
+    information = config.information_estimator(
+        representers, samples, effort.n_outcomes, relative_to_uniform=config.relative_to_uniform
+    )
+
+    def value(points: Array) -> Array:
+        divisor, allowed = context.divisor_and_allowed(points)
+        return np.where(allowed, information(points).mean(axis=0) / divisor, -np.inf)  # eq. 7
+
+    further = max(effort.n_refined, config.evaluations_per_dimension * start.shape[1])
+    return config.maximizer(
+        value, start, domain.snap, rng, evaluations=len(start) + further, n_choices=domain.n_choices
+    ).point
 
 
 def maximize_improvement(
-    context: AcquisitionContext, pool: Array, rng: np.random.Generator, *, must_fit: bool = True
+    context: AcquisitionContext, pool: Array, rng: np.random.Generator
 ) -> Candidate | None:
     """The configuration at the target with the largest expected improvement on the best measured there (eq. 2).
 
@@ -336,24 +340,24 @@ def maximize_improvement(
         context: What is known.
         pool: (m, d) configurations to start from.
         rng: Draws candidates.
-        must_fit: Whether to return None if no cost limit fits; if False, the cheapest configuration is always allowed.
+
+    Returns:
+        None if no configuration is allowed; see `AcquisitionContext.allowing_some`.
     """
     domain = context.domain
-    if not must_fit:
-        context = context.allowing_some(domain.at_target(pool))
-    value = partial(_improvement, context, context.best_to_improve_on())
+    value = partial(_improvement, context, context.lowest_mean_measured())
     snap = partial(_snap_at_target, domain)
     found = candidate_search(
         value, pool, snap, rng, evaluations=2 * len(pool), rounds=3, n_choices=domain.n_choices
     )
-    if must_fit and found.value == -np.inf:
+    if found.value == -np.inf:
         return None
     x = found.point[None]
     if not context.effort.is_quick:
         higher = snap(_climb(value, found.point, domain)[None])
         x = higher if float(value(higher)[0]) > found.value else x
     point = domain.at_target(x)
-    cost = float(context.surrogate.predict_cost(point)[0])
+    cost = float(context.cost(point)[0])
     return Candidate(point[0], cost, IMPROVEMENT, 0.0, Batch.empty(point.shape[1]))
 
 
@@ -383,12 +387,6 @@ def _snap_at_target(domain: Domain, x: Array) -> Array:
     return domain.snap(domain.at_target(x))[:, : domain.d]
 
 
-def best_predicted(context: AcquisitionContext) -> Array:
-    """(K,) The lowest mean at the target of an evaluated configuration."""
-    best = context.domain.at_target(context.ranked[:N_BEST])
-    return np.asarray(context.surrogate.loss.mean_of(best).min(axis=1))
-
-
 def draw_candidates(
     domain: Domain, pool: Array, representers: Array, n: int, rng: np.random.Generator
 ) -> Array:
@@ -397,14 +395,3 @@ def draw_candidates(
     other = pool[rng.integers(len(pool), size=n - len(likely))]
     x = np.concatenate([likely, other])
     return np.unique(domain.snap(np.concatenate([x, domain.draw_fidelities(n, rng)], axis=1)), axis=0)
-
-
-def _maximize(
-    value: Callable[[Array], Array], start: Array, context: AcquisitionContext, rng: np.random.Generator
-) -> Array:
-    """The point (D,) of the highest value, from the start (m, D)."""
-    domain, config = context.domain, context.config
-    further = max(context.effort.n_refined, config.evaluations_per_dimension * start.shape[1])
-    return config.maximizer(
-        value, start, domain.snap, rng, evaluations=len(start) + further, n_choices=domain.n_choices
-    ).point

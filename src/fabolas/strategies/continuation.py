@@ -7,18 +7,14 @@ points that continue a training are candidates like all others, only cheaper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from fabolas._types import Array, BoolArray, IntArray
-from fabolas.acquisition.representers import Representers
-from fabolas.acquisition.traces import TraceRepresenters
+from fabolas._types import Array, IntArray
 from fabolas.gp.regression import Posterior
 from fabolas.gp.trainings import in_training
-from fabolas.space import Space
-from fabolas.strategies.acquire import AcquisitionContext
+from fabolas.space import Fidelity, Space
 from fabolas.strategies.curves import training_parts
 from fabolas.surrogate import Surrogate
 from fabolas.trials import History, Suggestion
@@ -37,12 +33,14 @@ class Continuations:
     """The trainings that can be continued.
 
     Attributes:
+        space: The search space.
         column: The column of the fidelity that they pass through.
         ends: (c, D) where each of them has ended.
         trials: (c,) id of the last trial of each.
         trainings: (c,) number of each: the id of its first trial.
     """
 
+    space: Space
     column: int
     ends: Array
     trials: IntArray
@@ -67,7 +65,12 @@ class Continuations:
         D = space.dim + space.n_fidelities
         ends = np.array([history.points[found[n]] for n in kept]).reshape(len(kept), D)
         numbers = np.array([parts[n].training for n in kept], dtype=np.int64)
-        return cls(column, ends, np.array(kept, dtype=np.int64), numbers)
+        return cls(space, column, ends, np.array(kept, dtype=np.int64), numbers)
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """The fidelity that they pass through."""
+        return tuple(self.space.fidelities.values())[self.column - self.space.dim]
 
     def match(self, points: Array) -> IntArray:
         """(m,) For each point (m, D) the index of the training that it continues; -1 if it starts from scratch."""
@@ -90,20 +93,29 @@ class Continuations:
         (i,) = self.match(point[None])
         return None if i < 0 else int(self.trials[i])
 
-    def candidates(self, space: Space, surrogate: Surrogate) -> Array:
+    def paid(self, surrogate: Surrogate, points: Array) -> Array:
+        """(m,) Predicted seconds of what an evaluation of each point (m, D) continues; 0 if it starts from scratch."""
+        matched = self.match(points)
+        known = np.flatnonzero(matched >= 0)
+        seconds = np.zeros(len(points))
+        if len(known):
+            seconds[known] = surrogate.predict_cost(self.ends[matched[known]])
+        return seconds
+
+    def candidates(self, loss: Posterior) -> Array:
         """Points (m, D) that continue the trainings with the best predicted configurations."""
         if not len(self.ends):
             return self.ends
         target = self.ends.copy()
-        target[:, space.dim :] = 1.0
-        best = np.argsort(surrogate.loss.mean_of(target).mean(axis=0), kind="stable")[:MAX_CONTINUED]
+        target[:, self.space.dim :] = 1.0
+        best = np.argsort(loss.mean_of(target).mean(axis=0), kind="stable")[:MAX_CONTINUED]
         points = np.repeat(self.ends[best], len(CONTINUED_FRACTIONS), axis=0)
         left = 1.0 - points[:, self.column]
         points[:, self.column] += np.tile(CONTINUED_FRACTIONS, len(best)) * left
-        points = space.snap(points)
+        points = self.space.snap(points)
         return np.unique(points[self.match(points) >= 0], axis=0)
 
-    def traces(self, space: Space, points: Array) -> Array:
+    def traces(self, points: Array) -> Array:
         """What the evaluations of points (M, D) report, with the numbers of their trainings: (M, m, D + 1).
 
         A new training gets a negative number of its own.
@@ -118,73 +130,17 @@ class Continuations:
         for fraction in REPORTED_FRACTIONS:
             step = points.copy()
             step[:, self.column] = start + fraction * (points[:, self.column] - start)
-            steps.append(in_training(step if fraction == 1.0 else space.snap(step), numbers))
+            steps.append(in_training(step if fraction == 1.0 else self.space.snap(step), numbers))
         return np.stack(steps, axis=1)
 
     def _key(self, point: Array) -> bytes:
         return bytes((np.delete(point, self.column) + 0.0).tobytes())
 
 
-@dataclass(frozen=True)
-class ContinuingSurrogate(Surrogate):
-    """A surrogate in which an evaluation that continues a training costs only the rest of it."""
-
-    continuations: Continuations
-
-    @classmethod
-    def of(cls, surrogate: Surrogate, continuations: Continuations) -> ContinuingSurrogate:
-        """The same surrogate with these trainings to continue."""
-        parts = {name: getattr(surrogate, name) for name in Surrogate.__dataclass_fields__}
-        return cls(**parts, continuations=continuations)
-
-    def predict_cost(self, points: Array) -> Array:
-        """Predicted seconds (m,) of the evaluations, without the part that was paid before."""
-        return self._without_paid(points, super().predict_cost(points))
-
-    def cost_limit(self, points: Array) -> Array:
-        """Upper limits (m,) of these seconds, without the part that was paid before."""
-        return self._without_paid(points, super().cost_limit(points))
-
-    def costs_at_most(self, points: Array, seconds: float | Array) -> BoolArray:
-        """(m,) Whether `cost_limit` of the points (m, D) is at most `seconds`."""
-        matched = self.continuations.match(points)
-        known = np.flatnonzero(matched >= 0)
-        whole = np.broadcast_to(
-            np.asarray(seconds, dtype=float), len(points)
-        ).copy()  # of a training from scratch
-        if len(known):
-            paid = super().predict_cost(self.continuations.ends[matched[known]])
-            whole[known] = np.minimum(whole[known] + paid, whole[known] / MIN_COST_SHARE)
-        return super().costs_at_most(points, whole)
-
-    def _without_paid(self, points: Array, costs: Array) -> Array:
-        matched = self.continuations.match(points)
-        known = np.flatnonzero(matched >= 0)
-        if len(known):
-            paid = super().predict_cost(self.continuations.ends[matched[known]])
-            costs = costs.copy()
-            costs[known] = np.maximum(costs[known] - paid, MIN_COST_SHARE * costs[known])
-        return costs
-
-
-def pending_traces(space: Space, continuations: Continuations, pending: tuple[Suggestion, ...]) -> Array:
+def pending_traces(space: Space, history: History, pending: tuple[Suggestion, ...]) -> Array:
     """The points (m, D + 1) that pending evaluations will report."""
     if not pending:
         return np.empty((0, space.dim + space.n_fidelities + 1))
     points = np.array([s.point for s in pending])
-    traces = continuations.traces(space, points)
+    traces = Continuations.of(space, history, ()).traces(points)
     return np.unique(traces.reshape(-1, traces.shape[2]), axis=0)
-
-
-def following_curves(
-    context: AcquisitionContext, space: Space, continuations: Continuations
-) -> AcquisitionContext:
-    """The same context, in which evaluations report on the way and may continue these trainings."""
-
-    def represent(posterior: Posterior, points: Array) -> Representers:
-        traces = partial(continuations.traces, space)
-        return TraceRepresenters.following(Representers.at_points(posterior, points), traces)
-
-    surrogate = ContinuingSurrogate.of(context.surrogate, continuations)
-    further = continuations.candidates(space, surrogate)
-    return replace(context, surrogate=surrogate, represent=represent, further_candidates=further)

@@ -40,11 +40,10 @@ def training_parts(history: History) -> dict[int, TrainingPart]:
     ends: dict[int, float] = {}
     for trial in sorted(history.trials, key=lambda trial: trial.id):
         before = trial.suggestion.continues
-        continued = before is not None and before in parts and not trial.restarted
-        part = (
-            TrainingPart(parts[before].training, ends[before]) if continued and before is not None else None
-        )
-        parts[trial.id] = part or TrainingPart(trial.id, 0.0)
+        if before is None or before not in parts or trial.restarted:
+            parts[trial.id] = TrainingPart(trial.id, 0.0)
+        else:
+            parts[trial.id] = TrainingPart(parts[before].training, ends[before])
         ends[trial.id] = parts[trial.id].seconds_before + trial.cost
     return parts
 

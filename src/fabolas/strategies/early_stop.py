@@ -22,11 +22,9 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.acquisition.entropy import PosteriorSamples, gaussian_information, joint_samples, lowest
 from fabolas.acquisition.representers import Representers
-from fabolas.acquisition.traces import TraceRepresenters
 from fabolas.curve_reports import EarlyStopRule
 from fabolas.gp.trainings import in_training
-from fabolas.space import Space
-from fabolas.strategies.acquire import AcquisitionContext, best_predicted, draw_candidates
+from fabolas.strategies.acquire import AcquisitionContext, draw_candidates
 from fabolas.strategies.continuation import MIN_COST_SHARE, Continuations
 from fabolas.surrogate import Surrogate
 
@@ -37,16 +35,13 @@ N_CANDIDATES = 80  # how many other evaluations it is compared with
 
 
 def early_stop_rule(
-    context: AcquisitionContext,
-    space: Space,
-    continuations: Continuations,
-    point: Array,
-    rng: np.random.Generator,
+    context: AcquisitionContext, point: Array, rng: np.random.Generator
 ) -> EarlyStopRule | None:
-    """The limits for an evaluation of the point (D,); None if it should not stop whatever it reports."""
-    name = space.curve_name
-    assert name is not None, "only for a space with reports"
-    stops, training = _where_to_stop(space, continuations, point)
+    """The limits for an evaluation of the point (D,); None if it should not stop, or does not report."""
+    continuations = context.continuations
+    if continuations is None:
+        return None
+    stops, training = _where_to_stop(continuations, point)
     if not len(stops):
         return None
     representers, samples, best = _best_alternative(context, point, rng)
@@ -59,24 +54,22 @@ def early_stop_rule(
         limits.append(
             float(context.surrogate.transform.inverse(np.array(limit))) if np.isfinite(limit) else np.inf
         )
-    values = tuple(float(value) for value in space.fidelities[name].values(stops[:, continuations.column]))
-    return EarlyStopRule(values, tuple(limits)) if np.isfinite(limits).any() else None
+    values = continuations.fidelity.values(stops[:, continuations.column])
+    return EarlyStopRule(tuple(values.tolist()), tuple(limits)) if np.isfinite(limits).any() else None
 
 
 def _best_alternative(
     context: AcquisitionContext, point: Array, rng: np.random.Generator
 ) -> tuple[Representers, PosteriorSamples, float]:
     """Representers, their samples, and the most information per second of an evaluation of another configuration."""
-    domain, loss, effort = context.domain, context.surrogate.loss, context.effort
+    domain = context.domain
     x = point[None, : domain.d]
-    pool = np.unique(np.concatenate([context.ranked[:32], domain.sobol(32, rng), x]), axis=0)
+    pool = np.unique(np.concatenate([context.evaluated_by_mean[:32], domain.sobol(32, rng), x]), axis=0)
     pool = pool[domain.is_legal(domain.at_target(pool))]
-    chosen = context.config.choose_representers(
-        loss, domain.at_target(pool), best_predicted(context), effort.n_representers, rng
-    )
+    chosen = context.choose_representers(pool, rng)
     with_point = np.unique(np.concatenate([chosen, domain.at_target(x)]), axis=0)
-    representers = context.represent(loss, with_point)
-    samples = PosteriorSamples.draw(representers, effort.n_samples, rng)
+    representers = context.represent(with_point)
+    samples = PosteriorSamples.draw(representers, context.effort.n_samples, rng)
     candidates = draw_candidates(domain, pool, chosen, N_CANDIDATES, rng)
     others = candidates[(candidates[:, : domain.d] != x).any(axis=1)]
     divisor, allowed = context.divisor_and_allowed(others)
@@ -84,7 +77,7 @@ def _best_alternative(
     return representers, samples, float(np.max(np.where(allowed, information / divisor, 0.0), initial=0.0))
 
 
-def _where_to_stop(space: Space, continuations: Continuations, point: Array) -> tuple[Array, Array]:
+def _where_to_stop(continuations: Continuations, point: Array) -> tuple[Array, Array]:
     """Points (s, D) on the way to the point (D,) where its training may stop, and the number (1,) of that training."""
     column = continuations.column
     (matched,) = continuations.match(point[None])
@@ -92,7 +85,7 @@ def _where_to_stop(space: Space, continuations: Continuations, point: Array) -> 
     training = np.array([-1.0 if matched < 0 else float(continuations.trainings[matched])])
     stops = np.repeat(point[None], len(FRACTIONS), axis=0)
     stops[:, column] = start + np.array(FRACTIONS) * (point[column] - start)
-    stops = np.unique(space.snap(stops), axis=0)
+    stops = np.unique(continuations.space.snap(stops), axis=0)
     between = (stops[:, column] > start) & (stops[:, column] < point[column])
     return stops[between], training
 
@@ -107,9 +100,7 @@ def _limit(
     centre, spread = float(mean.mean()), float(np.sqrt(variance.mean() + mean.var()))
     cross = loss.covariance(representers.at, at)[:, :, 0]  # (K, R)
     # The covariance after a report at the stop. It does not depend on the reported loss; the mean does (below).
-    after = TraceRepresenters.following(
-        Representers.at_points(loss.condition(stop), representers.at.points), lambda points: end[:, None]
-    )
+    after = Representers.at_points(loss.condition(stop), representers.at.points, lambda points: end[:, None])
     limit = np.inf
     for outcome in reversed(OUTCOMES):
         y = centre + outcome * spread
@@ -125,5 +116,5 @@ def _limit(
 
 def _seconds_left(surrogate: Surrogate, stop: Array, point: Array) -> float:
     """Predicted seconds from the stop (D,) to the point (D,)."""
-    whole, part = Surrogate.predict_cost(surrogate, np.array([point, stop]))
+    whole, part = surrogate.predict_cost(np.array([point, stop]))
     return float(max(whole - part, MIN_COST_SHARE * whole))

@@ -45,8 +45,8 @@ class Effort:
     refit_interval: int  # trials between two refits
     K: int  # hyperparameter samples
     n_representers: int
-    n_samples: int  # joint samples of the representers, for entropy
-    n_outcomes: int  # hypothetical outcomes of an evaluation, for entropy
+    n_samples: int  # joint samples of the representers
+    n_outcomes: int  # hypothetical outcomes of an evaluation
     pool_size: int  # configurations that representers are chosen from
     n_climbs: int  # L-BFGS runs to minima of the predicted loss
     n_screened: int  # candidates that are screened

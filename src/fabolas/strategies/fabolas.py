@@ -21,31 +21,29 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.curve_reports import EarlyStopRule
 from fabolas.model_spec import ModelSpec
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
-    Batch,
-    Candidate,
     Domain,
     configuration_pool,
     maximize_improvement,
     maximize_information,
     maximize_target_improvement,
 )
-from fabolas.strategies.base import Prediction, Proposal
+from fabolas.strategies.base import Proposal
+from fabolas.strategies.candidate import Batch, Candidate
+from fabolas.strategies.continuation import Continuations
 from fabolas.strategies.early_stop import early_stop_rule
 from fabolas.strategies.effort import OVERHEAD_SHARE, Effort, Pace, WorkerCount
-from fabolas.strategies.fitting import SurrogateWithTrials
 from fabolas.strategies.initial_design import (
     DrawDesign,
     InitialDesign,
     n_initial_points,
     sobol_on_subsets,
 )
-from fabolas.strategies.models import Models, evaluated_keys, full_domain
+from fabolas.strategies.models import Models, ModelStrategy, evaluated_keys, full_domain
 from fabolas.strategies.options import changed_options, check_number
 from fabolas.trials import (
     BATCH,
@@ -55,14 +53,15 @@ from fabolas.trials import (
     TARGET,
     VERIFICATION,
     History,
-    Incumbent,
     Suggestion,
 )
 
 # Origins of suggestions that count as target evaluations if the point is at the target.
 _TARGET_ORIGINS = (TARGET, IMPROVEMENT, ENQUEUED, VERIFICATION)
 
-Maximize = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
+NEGLIGIBLE_NATS = 1e-3  # if no evaluation gives more information, it is not worth its cost
+
+ChooseNext = Callable[[AcquisitionContext, Array, bool, np.random.Generator], Candidate]
 """(context, pool of configurations, whether a target evaluation is due, rng) -> the next evaluation."""
 
 
@@ -78,12 +77,13 @@ def target_or_information(
         if improving is not None:
             return improving
     informative = maximize_information(context, pool, rng)
-    if informative.max_worth > context.config.criterion.negligible:
+    # The divergence from uniform is large even where there is nothing to learn.
+    if context.config.relative_to_uniform or informative.max_information > NEGLIGIBLE_NATS:
         return informative
     return maximize_improvement(context, pool, rng) or informative
 
 
-class ModelBasedSearch:
+class ModelBasedSearch(ModelStrategy):
     """Algorithm 1 of the paper, and evaluations at the target from time to time. Strategies pass it their parts.
 
     Args:
@@ -95,7 +95,7 @@ class ModelBasedSearch:
         n_initial: Number of configurations of the initial design.
         n_model_fidelities: How many fidelity columns the GPs see.
         reads_curves: Whether the GPs read what trainings report on the way.
-        maximize: Chooses the next evaluation by the fitted GPs.
+        choose_next: Chooses the next evaluation by the fitted GPs.
         target_share: See `Fabolas`.
         overhead_share: See `Fabolas`.
         effort: See `Fabolas`.
@@ -113,13 +113,14 @@ class ModelBasedSearch:
         n_initial: int,
         n_model_fidelities: int,
         reads_curves: bool = False,
-        maximize: Maximize = target_or_information,
+        choose_next: ChooseNext = target_or_information,
         target_share: float = 0.0,
         overhead_share: float = OVERHEAD_SHARE,
         effort: float | Effort | None = None,
         stop_early: bool = False,
     ) -> None:
-        self._design = InitialDesign(draw_design, n_initial)
+        models = Models(space, model, acquisition, domain, n_model_fidelities, reads_curves=reads_curves)
+        super().__init__(models, InitialDesign(draw_design, n_initial))
         check_number("target_share", target_share, 0.0, 1.0, "a share of the time from 0 to 1")
         check_number(
             "overhead_share", overhead_share, 1e-6, 1.0 - 1e-6, "a share of the time between 0 and 1"
@@ -133,8 +134,7 @@ class ModelBasedSearch:
             )
         self.space, self.target_share, self.overhead_share = space, target_share, overhead_share
         self.effort, self.stop_early = effort, stop_early
-        self._maximize = maximize
-        self.models = Models(space, model, acquisition, domain, n_model_fidelities, reads_curves=reads_curves)
+        self._choose_next = choose_next
         self._batch = Batch.empty(space.dim + space.n_fidelities)
         self._workers = WorkerCount()
 
@@ -150,6 +150,7 @@ class ModelBasedSearch:
         """The next evaluation: from the initial design, from the last batch, or worth most per second (eq. 7)."""
         history = self.models.with_model_costs(history)
         self._workers = self._workers.updated(history, pending)
+        # A share of 1 also leaves out the rest of the design and the batch, whose points are on subsets.
         at_target = at_target or self.target_share >= 1.0
         # Algorithm 1, line 1: the initial design.
         point = self._design.next(history, pending, at_target, rng)
@@ -161,8 +162,8 @@ class ModelBasedSearch:
         if len(self._batch) and not at_target and self._decision_takes_too_long(history, pending, remaining):
             point, cost = self._batch.points[0], self._batch.costs[0]
             self._batch = self._batch.without_first()
-            continues = self.models.continues(point, history, pending)
             seconds = self.models.predicted_seconds(cost)
+            continues = _continues(self.models.continuations(history, pending), point)
             return Proposal(point, BATCH, predicted_cost=seconds, continues=continues)
         # Line 3: fit both GPs. Line 4: maximise the acquisition.
         context, candidate = self._decide(history, pending, remaining, at_target, rng)
@@ -173,13 +174,9 @@ class ModelBasedSearch:
             candidate.origin,
             effort=context.effort.level,
             predicted_cost=self.models.predicted_seconds(candidate.cost),
-            continues=self.models.continues(candidate.point, history, pending),
-            stop_rule=self._stop_rule(context, candidate.point, history, pending, rng),
+            continues=_continues(context.continuations, candidate.point),
+            stop_rule=early_stop_rule(context, candidate.point, rng) if self.stop_early else None,
         )
-
-    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
-        """Line 6: the evaluated configuration with the lowest expected loss at the target; None before there is one."""
-        return self.models.incumbent(history, verified_only=verified_only)
 
     def _decide(
         self,
@@ -189,32 +186,32 @@ class ModelBasedSearch:
         at_target: bool,
         rng: np.random.Generator,
     ) -> tuple[AcquisitionContext, Candidate]:
-        """Fit and maximise, with the fixed effort or with one in proportion to the cost of the evaluation.
+        """Fit and choose, with the fixed effort or with one in proportion to the cost of the evaluation.
 
-        That cost is known only after the decision. So a first decision takes the least effort. A second one replaces it
-        if the predicted cost allows more than a quick decision, or if MCMC must sample new hyperparameters (`refit`).
+        1. Decide with the least effort.
+        2. If the predicted cost allows a higher effort, or a refit is due, decide again.
         """
         fitter, n = self.models.fitter, len(history)
-        fit_and_maximize = partial(self._fit_and_maximize, history, pending, remaining, at_target, rng)
+        fit_and_choose = partial(self._fit_and_choose, history, pending, remaining, at_target, rng)
         if self.effort is not None:
             effort = self.effort if isinstance(self.effort, Effort) else Effort.at(self.effort, n)
-            return fit_and_maximize(effort, fitter.refit_is_due(history, effort))
+            return fit_and_choose(effort, fitter.refit_is_due(history, effort))
         pace = self._pace(history, pending)
         least = Effort.at(0.0, n).with_batch(pace.batch_size)
-        # Many workers do not wait for two decisions.
+        # With many workers, refit in the first decision, because there is no time for a second.
         refit = not fitter.is_fitted or (pace.limited_by_workers and fitter.refit_is_overdue(history))
         # Both decisions use the same rng. The second starts from the walkers that the first has left.
-        context, candidate = fit_and_maximize(least, refit)
+        context, candidate = fit_and_choose(least, refit)
 
         level = pace.affordable_level(candidate.cost)
         affordable = Effort.at(level or 0.0, n).with_batch(pace.batch_size)
         refit = fitter.refit_is_due(history, affordable)
         refit = refit and (level is not None or fitter.refit_is_overdue(history))
         if refit or not affordable.is_quick:
-            return fit_and_maximize(affordable, refit)
+            return fit_and_choose(affordable, refit)
         return context, candidate
 
-    def _fit_and_maximize(
+    def _fit_and_choose(
         self,
         history: History,
         pending: tuple[Suggestion, ...],
@@ -225,26 +222,13 @@ class ModelBasedSearch:
         refit: bool,
     ) -> tuple[AcquisitionContext, Candidate]:
         """Lines 3 and 4 with this effort; `refit` says whether MCMC samples new hyperparameters."""
-        context = self.models.context(history, pending, remaining, effort, refit, rng)
+        surrogate = self.models.fit(history, pending, effort, refit, rng)
+        context = self.models.context(surrogate, history, pending, remaining, effort)
         pool = configuration_pool(context, rng)
         is_due = at_target or target_evaluation_is_due(
             self.space, self.target_share, context, history, pending
         )
-        return context, self._maximize(context, pool, is_due, rng)
-
-    def _stop_rule(
-        self,
-        context: AcquisitionContext,
-        point: Array,
-        history: History,
-        pending: tuple[Suggestion, ...],
-        rng: np.random.Generator,
-    ) -> EarlyStopRule | None:
-        """When the training at the point (D,) should stop early; None for never."""
-        continuations = self.models.continuations(history, pending) if self.stop_early else None
-        if continuations is None:
-            return None
-        return early_stop_rule(context, self.space, continuations, point, rng)
+        return context, self._choose_next(context, pool, is_due, rng)
 
     def _decision_takes_too_long(
         self, history: History, pending: tuple[Suggestion, ...], remaining: float | None
@@ -262,32 +246,23 @@ class ModelBasedSearch:
         counted = () if self.models.spec.cost_from_fidelity else pending
         return Pace.of(history, counted, self._workers.n, self.overhead_share)
 
-    def predict(self, history: History, points: Array) -> Prediction:
-        """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        return self.models.predict(history, points)
-
-    def surrogate(self, history: History) -> SurrogateWithTrials:
-        """Both posteriors given a history with at least one complete trial."""
-        return self.models.surrogate(history)
-
     def state(self) -> dict[str, Array]:
         """The initial design, the number of workers, the walkers and the batch, as far as there are any."""
-        state: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
+        state = super().state()
         if self._workers.n > 1:
             state["workers"] = np.array([float(self._workers.n), float(self._workers.since)])
-        fitted = self.models.fitter.state()
-        if fitted:
-            state |= {**fitted, "batch": self._batch.points, "batch_costs": self._batch.costs}
+        if self.models.fitter.is_fitted:
+            state |= {"batch": self._batch.points, "batch_costs": self._batch.costs}
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
-        self._design.points = state.get("design")
+        """Continue from a saved state. Walkers of another version are dropped, and the batch that they chose."""
+        super().restore(state)
         self._workers = (
             WorkerCount(*(int(n) for n in state["workers"])) if "workers" in state else WorkerCount()
         )
         self._batch = Batch.empty(self.space.dim + self.space.n_fidelities)
-        if self.models.fitter.restore(state):
+        if self.models.fitter.is_fitted:
             self._batch = Batch(state["batch"], state["batch_costs"])
 
 
@@ -308,10 +283,15 @@ def target_evaluation_is_due(
     # With several workers, trials suggested before a target evaluation may end after it: compare suggestions.
     since = np.array([trial.id > last for trial in history.trials]) & ~history.abandoned
     spent = float(np.sum((history.costs + history.overheads)[since & ~history.added]))
-    best = context.domain.at_target(context.ranked[:1])
-    cost = float(context.surrogate.predict_cost(best)[0])
+    best = context.domain.at_target(context.evaluated_by_mean[:1])
+    cost = float(context.cost(best)[0])
     n_pending = sum(_aims_at_target(space, suggestion) for suggestion in pending)
     return spent >= (1 + n_pending) * cost * (1.0 - share) / share
+
+
+def _continues(continuations: Continuations | None, point: Array) -> int | None:
+    """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
+    return None if continuations is None else continuations.continues(point)
 
 
 def _aims_at_target(space: Space, suggestion: Suggestion) -> bool:
@@ -334,8 +314,8 @@ class Fabolas(ModelBasedSearch):
             `Effort` for experiments.
         stop_early: Whether trainings that report on the way may be stopped early: `trial.should_stop()` is then True
             when the rest of the training gives less information per second than the best other evaluation.
-        model: Other parts of the GPs, for experiments.
-        acquisition: Another acquisition, for experiments.
+        model: A `ModelSpec` instead of the default one; for experiments.
+        acquisition: An `AcquisitionConfig` instead of the default one; for experiments.
     """
 
     name = "fabolas"

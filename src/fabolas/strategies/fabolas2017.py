@@ -18,7 +18,6 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.acquisition.entropy import ep_information
 from fabolas.acquisition.representers import improvement_representers
 from fabolas.gp.kernels import paper_cost_basis, paper_loss_basis, uniform_length_prior
@@ -31,15 +30,14 @@ from fabolas.strategies.acquire import (
     maximize_information,
     maximize_target_improvement,
 )
-from fabolas.strategies.base import Prediction, Proposal
+from fabolas.strategies.base import Proposal
 from fabolas.strategies.effort import Effort
-from fabolas.strategies.fitting import SurrogateWithTrials
 from fabolas.strategies.initial_design import InitialDesign
-from fabolas.strategies.models import Models, full_domain
+from fabolas.strategies.models import Models, ModelStrategy, full_domain
 from fabolas.strategies.options import changed_options
 from fabolas.strategies.random import uniform
 from fabolas.transforms import identity_transform
-from fabolas.trials import DESIGN, History, Incumbent, Suggestion
+from fabolas.trials import DESIGN, History, Suggestion
 
 INITIAL_FRACTIONS = (1 / 64, 1 / 32, 1 / 16, 1 / 8)  # section 3.3
 
@@ -57,7 +55,8 @@ MODEL = ModelSpec(
     nugget_fraction=0.0,
 )
 ACQUISITION = AcquisitionConfig(
-    criterion=EntropyReduction(ep_information, relative_to_uniform=True),
+    information_estimator=ep_information,
+    relative_to_uniform=True,
     choose_representers=improvement_representers,
     maximizer=direct_and_cma_es,
     evaluations_per_dimension=20,
@@ -79,7 +78,7 @@ EFFORT = Effort(
 )
 
 
-class Fabolas2017:
+class Fabolas2017(ModelStrategy):
     """The published algorithm.
 
     Args:
@@ -90,8 +89,10 @@ class Fabolas2017:
     name = "fabolas2017"
 
     def __init__(self, space: Space, *, n_initial: int = 10) -> None:
-        self._design = InitialDesign(partial(random_on_subsets, space), n_initial)
-        self.models = Models(space, MODEL, ACQUISITION, full_domain(space), space.n_fidelities)
+        super().__init__(
+            Models(space, MODEL, ACQUISITION, full_domain(space), space.n_fidelities),
+            InitialDesign(partial(random_on_subsets, space), n_initial),
+        )
         self.options = changed_options(Fabolas2017, n_initial=n_initial)
 
     def suggest(
@@ -112,35 +113,15 @@ class Fabolas2017:
         point = self._design.next(history, pending, at_target, rng)
         if point is not None:
             return Proposal(point, DESIGN)
-        # Line 3: fit both GPs. Line 4: maximise the acquisition.
-        context = self.models.context(history, pending, remaining, EFFORT, refit=True, rng=rng)
+        # Line 3: fit both GPs.
+        surrogate = self.models.fit(history, pending, EFFORT, refit=True, rng=rng)
+        # Line 4: maximise the acquisition.
+        context = self.models.context(surrogate, history, pending, remaining, EFFORT)
         pool = configuration_pool(context, rng)
         candidate = maximize_target_improvement(context, pool, rng) if at_target else None
         if candidate is None:
             candidate = maximize_information(context, pool, rng)
         return Proposal(candidate.point, candidate.origin, EFFORT.level, candidate.cost)
-
-    def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
-        """Line 6: the evaluated configuration with the lowest predicted loss at s = 1."""
-        return self.models.incumbent(history, verified_only=verified_only)
-
-    def predict(self, history: History, points: Array) -> Prediction:
-        """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        return self.models.predict(history, points)
-
-    def surrogate(self, history: History) -> SurrogateWithTrials:
-        """Both posteriors given a history with at least one complete trial."""
-        return self.models.surrogate(history)
-
-    def state(self) -> dict[str, Array]:
-        """The initial design and the walkers."""
-        design: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
-        return design | self.models.fitter.state()
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
-        self._design.points = state.get("design")
-        self.models.fitter.restore(state)
 
 
 def random_on_subsets(space: Space, k: int, rng: np.random.Generator) -> Array:

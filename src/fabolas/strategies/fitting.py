@@ -103,6 +103,10 @@ class SurrogateFitter:
         self._surrogate, self._last = fitted, _Fit(walkers, samples, len(history), n_refitted)
         return fitted
 
+    def points(self, history: History) -> Array:
+        """The points (n, D) that the surrogate is given."""
+        return self._data(history).points
+
     def surrogate_of(self, history: History) -> Surrogate:
         """The surrogate given the history, without moving the walkers that later suggestions start from."""
         return self._parts(history)[0]
@@ -205,14 +209,14 @@ class SurrogateFitter:
             "seen": np.array([float(self._last.n_fitted), float(self._last.n_refitted)]),
         }
 
-    def restore(self, state: dict[str, Array]) -> bool:
-        """Continue from a saved state; False if there is none, or it is of other models (another version)."""
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue from a saved state. If it is of other models (another version), start from the prior."""
         self._last = self._surrogate = self._cached = None
         if "seen" not in state:
-            return False
+            return
         n_loss, n_cost = len(self.prior.loss_gp().priors), len(self.prior.cost_gp().priors)
         if (state["loss_walkers"].shape[1], state["cost_walkers"].shape[1]) != (n_loss, n_cost):
-            return False
+            return
         n_fitted, n_refitted = (int(n) for n in state["seen"])
         self._last = _Fit(
             HyperparameterSets(state["loss_walkers"], state["cost_walkers"]),
@@ -220,7 +224,6 @@ class SurrogateFitter:
             n_fitted,
             n_refitted,
         )
-        return True
 
 
 def _data_of(history: History, index: IntArray) -> Data:

@@ -8,17 +8,17 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.model_spec import ModelSpec
 from fabolas.space import Space
 from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
-    Candidate,
     maximize_improvement,
+    maximize_information,
 )
+from fabolas.strategies.candidate import Candidate
 from fabolas.strategies.effort import OVERHEAD_SHARE
-from fabolas.strategies.fabolas import Maximize, ModelBasedSearch, target_or_information
+from fabolas.strategies.fabolas import ChooseNext, ModelBasedSearch, target_or_information
 from fabolas.strategies.models import full_domain
 from fabolas.strategies.options import changed_options
 
@@ -29,12 +29,12 @@ def n_initial_at_target(d: int) -> int:
 
 
 class FullDataSearch(ModelBasedSearch):
-    """Every trial is at the target, so the GPs are over x alone. `maximize` chooses the next evaluation."""
+    """Every trial is at the target, so the GPs are over x alone. `choose_next` chooses the next evaluation."""
 
     def __init__(
         self,
         space: Space,
-        maximize: Maximize,
+        choose_next: ChooseNext,
         n_initial: int | None,
         overhead_share: float,
         effort: float | None,
@@ -47,12 +47,12 @@ class FullDataSearch(ModelBasedSearch):
         super().__init__(
             space,
             ModelSpec(),
-            AcquisitionConfig(EntropyReduction(final_samples=4), divide_by_cost=False),
+            AcquisitionConfig(final_samples=4, divide_by_cost=False),
             domain,
             partial(_draw_design, space),
             n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
             n_model_fidelities=0,
-            maximize=maximize,
+            choose_next=choose_next,
             overhead_share=overhead_share,
             effort=effort,
         )
@@ -108,10 +108,12 @@ class ExpectedImprovement(FullDataSearch):
 def _largest_improvement(
     context: AcquisitionContext, pool: Array, target_is_due: bool, rng: np.random.Generator
 ) -> Candidate:
-    """Eq. 2, whether or not a target evaluation is due: every evaluation is at the target."""
-    candidate = maximize_improvement(context, pool, rng, must_fit=False)
-    assert candidate is not None, "the cheapest configuration is always allowed"
-    return candidate
+    """Eq. 2, whether or not a target evaluation is due: every evaluation is at the target.
+
+    If no configuration can be better, because all are known exactly, it is the one with the most information.
+    """
+    context = context.allowing_some(context.domain.at_target(pool))
+    return maximize_improvement(context, pool, rng) or maximize_information(context, pool, rng)
 
 
 def _draw_design(space: Space, k: int, rng: np.random.Generator) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.space import Space
-from fabolas.strategies.acquire import point_key
+from fabolas.strategies.candidate import point_key
 from fabolas.strategies.stated_loss import stated_loss
 from fabolas.surrogate import Surrogate, shrinkage
 from fabolas.trials import History, Incumbent

@@ -1,4 +1,4 @@
-"""Both GPs of a strategy: what a decision, the answer and predictions are computed from."""
+"""The fitted GPs of a strategy: used to decide, to recommend and to predict."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from fabolas.strategies.acquire import (
     AcquisitionConfig,
     AcquisitionContext,
     Domain,
-    point_key,
     rank_by_prediction,
 )
 from fabolas.strategies.base import Prediction
-from fabolas.strategies.continuation import Continuations, following_curves, pending_traces
+from fabolas.strategies.candidate import point_key
+from fabolas.strategies.continuation import Continuations, pending_traces
 from fabolas.strategies.effort import Effort
 from fabolas.strategies.fitting import SurrogateFitter, SurrogateWithTrials
 from fabolas.strategies.incumbent import recommend
+from fabolas.strategies.initial_design import InitialDesign
 from fabolas.strategies.stated_loss import stated_losses
+from fabolas.surrogate import Surrogate
 from fabolas.trials import History, Incumbent, Suggestion
 
 
@@ -72,51 +74,68 @@ class Models:
         """A predicted cost; None if costs are relative sizes and not seconds."""
         return None if self.spec.cost_from_fidelity else float(cost)
 
-    def context(
+    def fit(
         self,
         history: History,
         pending: tuple[Suggestion, ...],
-        remaining: float | None,
         effort: Effort,
         refit: bool,
         rng: np.random.Generator,
-    ) -> AcquisitionContext:
-        """All that a decision is made from: both GPs given the history and the pending trials, and what was evaluated.
+    ) -> Surrogate:
+        """Both GPs given the history and the pending trials.
 
         Args:
             history: All trials that have ended, see `with_model_costs`.
             pending: Suggestions that have not ended.
-            remaining: Seconds left of the budget; None without a time budget.
             effort: The sizes of the decision.
             refit: Whether MCMC samples new hyperparameters; otherwise they are chosen among those of the last fit.
             rng: The source of randomness of MCMC.
         """
         surrogate = self.fitter.fit(history, effort, refit, rng)
-        kept = history.points[~history.abandoned]
-        evaluated = kept if len(kept) <= self.spec.max_trials else surrogate.loss.points
-        pending_points = np.array([s.point for s in pending]).reshape(len(pending), history.points.shape[1])
         if self._has_curves:
-            before = Continuations.of(self.space, history, ())
-            surrogate = surrogate.condition_pending(pending_traces(self.space, before, pending))
-        else:
-            surrogate = surrogate.condition_pending(pending_points)
-        d = self.space.dim
+            return surrogate.condition_pending(pending_traces(self.space, history, pending))
+        return surrogate.condition_pending(self._points(pending))
+
+    def context(
+        self,
+        surrogate: Surrogate,
+        history: History,
+        pending: tuple[Suggestion, ...],
+        remaining: float | None,
+        effort: Effort,
+    ) -> AcquisitionContext:
+        """All that a decision is made from: the fitted GPs and what was evaluated.
+
+        Args:
+            surrogate: As `fit` returned it.
+            history: See `fit`.
+            pending: See `fit`.
+            remaining: Seconds left of the budget; None without a time budget.
+            effort: The sizes of the decision.
+        """
+        d, evaluated = self.space.dim, history.points[~history.abandoned]
+        if len(evaluated) > self.spec.max_trials:
+            evaluated = self.fitter.points(history)
         # A pending evaluation counts like a measured one: a second worker must not repeat it.
-        known = np.vstack([history.points[history.complete], pending_points])
+        known = np.vstack([history.points[history.complete], self._points(pending)])
         known = known[self.space.is_at_target(known), :d]
-        context = AcquisitionContext(
+        return AcquisitionContext(
             domain=self.domain,
             surrogate=surrogate,
-            ranked=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
+            evaluated_by_mean=rank_by_prediction(surrogate, self.domain, evaluated[:, :d]),
             measured_or_pending=rank_by_prediction(surrogate, self.domain, known),
             added_seconds=self.added_seconds(history),
             max_cost=remaining,
             effort=effort,
             config=self.acquisition,
             evaluated_keys=evaluated_keys(history, pending),
+            continuations=self.continuations(history, pending),
         )
-        continuations = self.continuations(history, pending)
-        return context if continuations is None else following_curves(context, self.space, continuations)
+
+    def _points(self, pending: tuple[Suggestion, ...]) -> Array:
+        """(p, D) The points of pending suggestions."""
+        D = self.space.dim + self.space.n_fidelities
+        return np.array([s.point for s in pending]).reshape(len(pending), D)
 
     def added_seconds(self, history: History) -> float:
         """Seconds added to every predicted cost: overhead (eq. 7) plus cost offset; 0 without `count_overhead`.
@@ -132,27 +151,49 @@ class Models:
         """The trainings that an evaluation may continue; None if the GPs read no curves."""
         return Continuations.of(self.space, history, pending) if self._has_curves else None
 
-    def continues(self, point: Array, history: History, pending: tuple[Suggestion, ...]) -> int | None:
-        """The trial whose training an evaluation of the point (D,) continues; None to start from scratch."""
-        continuations = self.continuations(history, pending)
-        return None if continuations is None else continuations.continues(point)
+
+class ModelStrategy:
+    """What strategies with fitted GPs share: the answer, predictions, and the state that they carry on.
+
+    Args:
+        models: The GPs.
+        design: The initial design.
+    """
+
+    def __init__(self, models: Models, design: InitialDesign) -> None:
+        self.models, self._design = models, design
 
     def incumbent(self, history: History, *, verified_only: bool = False) -> Incumbent | None:
-        """The evaluated configuration with the lowest expected loss at the target; None before a complete trial."""
+        """Algorithm 1, line 6: the evaluated configuration with the lowest expected loss at the target.
+
+        None before there is one.
+        """
         if not history.complete.any():
             return None
-        surrogate = self.fitter.surrogate_of(self.with_model_costs(history))
-        return recommend(self.space, surrogate, history, verified_only=verified_only)
+        return recommend(self.models.space, self._surrogate(history), history, verified_only=verified_only)
 
     def predict(self, history: History, points: Array) -> Prediction:
         """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        surrogate = self.fitter.surrogate_of(self.with_model_costs(history))
+        surrogate = self._surrogate(history)
         loss, std = stated_losses(surrogate, points, history.losses[history.complete])
         return Prediction(loss, std, surrogate.predict_cost(points), surrogate.cost_limit(points))
 
     def surrogate(self, history: History) -> SurrogateWithTrials:
         """Both posteriors given a history with at least one complete trial."""
-        return self.fitter.surrogate_with_trials(self.with_model_costs(history))
+        return self.models.fitter.surrogate_with_trials(self.models.with_model_costs(history))
+
+    def _surrogate(self, history: History) -> Surrogate:
+        return self.models.fitter.surrogate_of(self.models.with_model_costs(history))
+
+    def state(self) -> dict[str, Array]:
+        """The initial design and the walkers, as far as there are any."""
+        design: dict[str, Array] = {} if self._design.points is None else {"design": self._design.points}
+        return design | self.models.fitter.state()
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue from a saved state. Walkers of another version, with other hyperparameters, are dropped."""
+        self._design.points = state.get("design")
+        self.models.fitter.restore(state)
 
 
 def evaluated_keys(history: History, pending: tuple[Suggestion, ...]) -> frozenset[bytes]:

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from fabolas._types import Array
-from fabolas.acquisition.criteria import EntropyReduction
 from fabolas.gp.kernels import Basis
 from fabolas.gp.priors import Normal
 from fabolas.model_spec import ModelSpec
@@ -77,7 +76,7 @@ class Mtbo(ModelBasedSearch):
         super().__init__(
             space,
             model,
-            AcquisitionConfig(EntropyReduction(final_samples=4), count_overhead=False, cost_offset=0.0),
+            AcquisitionConfig(final_samples=4, count_overhead=False, cost_offset=0.0),
             domain,
             partial(_draw_design, space, self.tasks),
             n_initial=n_initial_at_target(space.dim) if n_initial is None else n_initial,
