@@ -217,12 +217,12 @@ def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | N
 def _finalist_fits(study: Study, cost: Array, limit: Array, seconds: float, budget: Budget) -> BoolArray:
     """(n,) As `probably_fits`; once the target was measured, the cost limit may exceed the time left only a little."""
     fits = probably_fits(study, cost, limit, seconds, budget)
-    if budget.seconds is None or not _is_measured(study):
+    if budget.seconds is None or not target_is_measured(study):
         return np.asarray(fits)
     return np.asarray(fits & (limit <= seconds + _FINALIST_EXCESS * budget.seconds))
 
 
-def _is_measured(study: Study) -> bool:
+def target_is_measured(study: Study) -> bool:
     """Whether a trial is complete at the target."""
     history = study.history
     return bool((history.complete & study.space.is_at_target(history.points)).any())
@@ -257,7 +257,7 @@ def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: B
     In the final phase there is no better use of the time, so the cost limit may exceed it: by a share of the budget as
     long as the cost of the target is only extrapolated, and by any amount once a trial was complete there.
     """
-    excess = math.inf if _is_measured(study) or budget.seconds is None else _MAX_EXCESS * budget.seconds
+    excess = math.inf if target_is_measured(study) or budget.seconds is None else _MAX_EXCESS * budget.seconds
     return (limit <= seconds) | ((cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess))
 
 

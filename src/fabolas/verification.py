@@ -44,6 +44,7 @@ from fabolas.target_plan import (
     make_plan,
     probably_fits,
     seconds_for_run,
+    target_is_measured,
     without_tried,
 )
 from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
@@ -139,13 +140,12 @@ class Verification:
 
         If the trials are used up, or twice the seconds of the budget, one failure is too many.
         """
-        history = run.study.history
-        at_target = run.study.space.is_at_target(history.points)
-        if (history.complete & at_target).any():
+        if target_is_measured(run.study):
             return False
         very_late = run.budget.seconds is not None and run.used.seconds > 2 * run.budget.seconds
         most = 1 if very_late or run.trials_left <= 0 else _MAX_FAILED
-        return int((history.failed & at_target).sum()) < most
+        history = run.study.history
+        return int((history.failed & run.study.space.is_at_target(history.points)).sum()) < most
 
     def trial_ended(self, trial: Trial, run: RunState) -> None:
         """Remember when the last step ended; every evaluation at the target counts as one."""
@@ -260,15 +260,14 @@ def why_unverified(study: Study, budget: Budget, incumbent: Incumbent | None) ->
     """
     if incumbent is None or incumbent.verified:
         return None
-    history = study.history
-    at_target = study.space.is_at_target(history.points)
-    failed = np.flatnonzero(history.failed & at_target)
-    if len(failed) and not (history.complete & at_target).any():
+    history, measured = study.history, target_is_measured(study)
+    failed = np.flatnonzero(history.failed & study.space.is_at_target(history.points))
+    if len(failed) and not measured:
         error = safe_text(error_summary(history.trials[int(failed[-1])].error))
         how_many = "one evaluation" if len(failed) == 1 else f"{len(failed)} evaluations"
         return f"{how_many} at the target failed, the last one with: {error}"
     cost = float(study.predict(incumbent.config).cost[0])
-    if budget.seconds is not None and not (history.complete & at_target).any():
+    if budget.seconds is not None and not measured:
         return (
             f"an evaluation at the target is predicted to take {duration(cost)}, which did not fit into what was left "
             f"of the budget of {duration(budget.seconds)}"
