@@ -43,13 +43,12 @@ from fabolas.transforms import FitTransform, log_transform
 # mostly not chance. If there are repeats at the target, the fraction is estimated from them, see `gp/repeats.py`.
 NUGGET_FRACTION = 0.9
 
-
 # Priors of the log-weights, relative to the linear term at the target. Fixed costs are usually small at the target, a
 # quadratic term often is not. The standard deviations allow a cost that is a pure power of sizes over a range of 256.
 COST_TERMS = (CostTerm(0.0, -3.0, 2.5), CostTerm(2.0, 0.5, 2.5), CostTerm(3.0, -4.0, 2.5))
 # Standard deviation of the level of log-cost that all configurations share. The polynomial is zero at the target, but
 # the data are centred where they were measured, mostly at small sizes. So every weight that makes the target expensive
-# moves the level, and a narrow prior of the level would count against it.
+# moves the level, and a narrow prior of the level would make such weights improbable.
 COST_LEVEL_STD = 3.0
 
 

@@ -162,8 +162,7 @@ class Policy(Protocol):
     def next(self, run: RunState) -> Suggestion | None:
         """The next trial, taken from the study with ``queued=True``; None if none is wanted.
 
-        The engine asks whenever a worker is free. It ends the run when the answer is None and no trial is
-        pending.
+        The engine calls this whenever a worker is free. When it returns None and no trial is pending, the run ends.
         """
         ...
 

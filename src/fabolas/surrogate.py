@@ -180,7 +180,7 @@ class Surrogate:
         return means.mean(axis=0), self.loss.variance(at).mean(axis=0) + means.var(axis=0)
 
     def predict_stated_loss(self, points: Array) -> tuple[Array, Array]:
-        """`predict_loss` plus `unmodelled_variance`: what is shown to users."""
+        """`predict_loss` plus `unmodelled_variance`; `strategies/stated_loss.py` limits it to possible losses."""
         mean, variance = self.predict_loss(points)
         return mean, variance + self.unmodelled_variance(points)
 

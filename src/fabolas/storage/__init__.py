@@ -1,8 +1,8 @@
 """Where a study keeps its record: in memory, or in one SQLite file that survives a killed process.
 
-``base.py`` says what a storage implements. ``memory.py`` and ``sqlite.py`` are the two storages. The file
-of the second one needs ``database.py`` (the open file), ``schema.py`` (tables), ``lock.py`` (one process at a time) and
-``reader.py`` (read only).
+``base.py`` says what a storage implements. ``memory.py`` and ``sqlite.py`` are the two storages. These modules are for
+the SQLite file: ``database.py`` (the open file), ``schema.py`` (tables), ``lock.py`` (one process at a time),
+``files.py`` (paths), ``reader.py`` (read only) and ``copies.py`` (backup, salvage).
 """
 
 from fabolas.storage.base import Identity, Record, Storage, UnwritableError, merge_early_outcomes

@@ -7,7 +7,7 @@ Seven tables:
   ``fidelity`` say the same as JSON, for people who read the file with other tools.
 - ``outcome``: the trials, at most one per suggestion, in the order in which they ended.
 - ``reported``: the early outcomes, which workers returned and the study was not told yet, in the order in which they
-  came. The table is older than this word, and keeps its name so that older files can be read.
+  came. It has nothing to do with reports; another name would need another schema.
 - ``report``: what trainings reported on the way, in the order of the reports.
 - ``trajectory``: the answers that the study computed while it ran. They are kept because they cannot be computed
   again: the hyperparameters of the models at that time are not in the file.

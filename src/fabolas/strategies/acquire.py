@@ -173,7 +173,7 @@ class AcquisitionContext:
         """(m,) Whether `cost_limit` of the points (m, D) is at most `max_cost`."""
         if self.max_cost is None:
             return np.ones(len(points), dtype=np.bool_)
-        # The rest of a training fits if the whole would fit into this many seconds.
+        # `cost_limit(points) <= max_cost`, solved for the limit of the whole training.
         whole = np.minimum(self.max_cost + self._paid(points), self.max_cost / MIN_COST_SHARE)
         return self.surrogate.costs_at_most(points, whole)
 

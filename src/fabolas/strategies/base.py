@@ -109,7 +109,7 @@ class SurrogateStrategy(PredictiveStrategy, Protocol):
     """A strategy whose model is a `Surrogate`, which figures and tables of the model read."""
 
     def surrogate(self, history: History) -> "SurrogateWithTrials":
-        """Both posteriors given a history with at least one complete trial.
+        """Both posteriors given a history with at least one complete trial, and which trials their data are.
 
         They model what the strategy minimises: the losses, or their negatives if the study maximises.
         """

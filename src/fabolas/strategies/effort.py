@@ -240,8 +240,9 @@ class Pace:
     def is_near_end(self, next_cost: float, remaining: float) -> bool:
         """Whether at most `N_LAST_EVALUATIONS` evaluations of this cost are left in the budget.
 
-        If workers limit overhead, more evaluations are left than one worker can make: the number is multiplied by
-        n_workers / n. Here n = MAX_BUSY_SHARE / overhead_share is the number at which both limits are equal.
+        One worker can make `remaining / next_cost` evaluations. If workers limit overhead, this is multiplied by
+        n_workers / n, because many workers make more. With n = MAX_BUSY_SHARE / overhead_share workers both limits of
+        overhead are equal, so that the factor is 1 there.
         """
         return remaining * (self.overhead_share / self.share) <= N_LAST_EVALUATIONS * next_cost
 

@@ -170,19 +170,20 @@ class ModelStrategy:
         """
         if not history.complete.any():
             return None
-        return recommend(self.models.space, self._surrogate(history), history, verified_only=verified_only)
+        surrogate = self._surrogate_of(history)
+        return recommend(self.models.space, surrogate, history, verified_only=verified_only)
 
     def predict(self, history: History, points: Array) -> Prediction:
         """Loss and cost of points (m, D), given a history with at least one complete trial."""
-        surrogate = self._surrogate(history)
+        surrogate = self._surrogate_of(history)
         loss, std = stated_losses(surrogate, points, history.losses[history.complete])
         return Prediction(loss, std, surrogate.predict_cost(points), surrogate.cost_limit(points))
 
     def surrogate(self, history: History) -> SurrogateWithTrials:
-        """Both posteriors given a history with at least one complete trial."""
+        """Both posteriors given a history with at least one complete trial, and which trials their data are."""
         return self.models.fitter.surrogate_with_trials(self.models.with_model_costs(history))
 
-    def _surrogate(self, history: History) -> Surrogate:
+    def _surrogate_of(self, history: History) -> Surrogate:
         return self.models.fitter.surrogate_of(self.models.with_model_costs(history))
 
     def state(self) -> dict[str, Array]:

@@ -109,7 +109,7 @@ class Study(StudyView):
 
     @property
     def spent(self) -> float:
-        """Seconds in the record: all evaluations and all overhead, that of pending suggestions included."""
+        """Seconds in the record: all evaluations, and the overhead of ended and pending suggestions."""
         return self.history.spent + self._ledger.open_suggestions.overhead
 
     @property
