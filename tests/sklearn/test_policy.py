@@ -100,6 +100,24 @@ def test_time_that_is_left_after_a_disappointing_run_on_all_the_rows_is_used_for
     assert sizes(trials).count(FULL) >= 2
 
 
+@pytest.mark.parametrize(
+    ("fixed", "budget", "expected"),
+    [
+        (1.0, 50.0, [100, 400, 1600, FULL]),  # few rows are not cheaper
+        (1.0, 10_000.0, [100, 100, 100, 100]),  # the budget has room for many trials
+        (0.0, 50.0, [100, 100, 100, 100]),  # few rows are cheap, so that there is room for many
+        (0.1, 40.0, [100, 400, 100, 100]),  # 400 rows cost 1.55 times as much as 100
+    ],
+)
+def test_if_few_trials_fit_and_few_rows_are_hardly_cheaper_the_design_has_more_rows(
+    fixed: float, budget: float, expected: list[int]
+) -> None:
+    hyperparameters = {name: Float(0.0, 1.0) for name in "xabcd"}
+    space = Space(hyperparameters, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 10.0, Budget(budget, 8), verify=False, fixed=fixed)
+    assert sizes(trials)[:4] == expected
+
+
 @pytest.mark.parametrize("seed", slow(0, 1))
 def test_the_only_run_on_all_the_rows_that_fits_comes_at_the_end(seed: int) -> None:
     space = Space({"x": Float(0.0, 1.0)}, {"rows": (100, FULL)})

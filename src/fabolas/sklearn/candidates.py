@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.sklearn.few_trials import rows_for_few_trials
 from fabolas.study import Study
 
 # If more configurations than this are left, their costs are not predicted: running all is taken as not affordable.
@@ -105,15 +106,34 @@ class Candidates:
 
         That is assumed if two trials failed on fewer rows than ever worked, and most trials on more rows work.
         """
-        space, trials = self._study.space, self._study.trials
+        trials = self._study.trials
         worked = [self._size(trial.fidelity) for trial in trials if trial.status == "complete"]
         failed = [self._size(trial.fidelity) for trial in trials if trial.status == "failed"]
         enough = min(worked, default=0)
         too_small = sum(size < enough for size in failed)
         if too_small < _MIN_TOO_SMALL or len(worked) <= len(failed) - too_small:
             return point
-        config, sizes = space.decode(point)
-        return space.encode(config, {name: max(int(rows), enough) for name, rows in sizes.items()})
+        return self._on_at_least(point, enough)
+
+    def for_few_trials(self, point: Array, seconds: float) -> Array:
+        """The point of the initial design on more rows, if the time budget has room for few trials.
+
+        Args:
+            point: (d + f,).
+            seconds: Seconds that are left for trials.
+        """
+        space, history = self._study.space, self._study.history
+        known = history.complete & ~history.added & (history.costs > 0)
+        if not (space.fidelities and known.any()):
+            return point
+        sizes = space.fidelity_values(history.points[known, space.dim :])[:, 0]
+        rows = rows_for_few_trials(sizes, history.costs[known], self._study.spent + seconds, self._max_size)
+        return point if rows is None else self._on_at_least(point, rows)
+
+    def _on_at_least(self, point: Array, rows: int) -> Array:
+        """The point on this many rows, or on more if it has more."""
+        config, sizes = self._study.space.decode(point)
+        return self._study.space.encode(config, {name: max(int(n), rows) for name, n in sizes.items()})
 
     @property
     def _any_target_point(self) -> Array:

@@ -3,6 +3,7 @@
 - No candidate is run twice on the same number of rows, because the folds are the same each time. A finite space can
   be exhausted.
 - If few rows make trials fail, later ones have more rows.
+- If the time budget has room for few trials, and few rows are hardly cheaper than more, the initial design has more.
 - At least one trial is run, however short the budget, because scikit-learn needs a result.
 - Time is kept for the refit.
 
@@ -17,7 +18,7 @@ from fabolas.policy import RunState
 from fabolas.sklearn.candidates import Candidates
 from fabolas.study import Study
 from fabolas.target_plan import N_FINALISTS, VerificationRules
-from fabolas.trials import RANDOM, Incumbent, Suggestion, Trial
+from fabolas.trials import DESIGN, RANDOM, Incumbent, Suggestion, Trial
 from fabolas.verification import Verification, ask_to_verify, spendable
 
 # If this many trials have failed and none has succeeded, the search ends.
@@ -103,6 +104,8 @@ class SearchPolicy:
         remaining = spendable(seconds, 0.0 if verification is None else verification.reserve(run))
         proposal = study.propose(remaining=remaining, at_target=final)
         point = self._candidates.on_enough_rows(proposal.point)
+        if proposal.origin == DESIGN and remaining is not None:
+            point = self._candidates.for_few_trials(point, remaining)
         too_late = final and not self._candidates.is_at_target(point)
         if too_late and verification is not None and not verification.should_try_target(run):
             study.discard()

@@ -1,0 +1,43 @@
+"""The number of rows in the initial design of a search whose time budget has room for few trials.
+
+Such a search has no time to learn how losses and costs change with the number of rows. Fixed costs (boosting rounds,
+epochs, preprocessing) often make small subsets nearly as expensive as larger ones. Larger ones then say more about all
+rows in the same time.
+"""
+
+import numpy as np
+
+from fabolas._types import Array
+
+# A time budget has room for few trials if it has room for fewer trials of the smallest size than this.
+_FEW_TRIALS = 36
+# The next size is this many times as large, as long as the cost grows by less than a factor of `_MAX_GROWTH`.
+_SIZE_STEP, _MAX_GROWTH = 4.0, 1.5
+
+
+def rows_for_few_trials(sizes: Array, costs: Array, budget: float, max_size: int) -> int | None:
+    """The number of rows of the next trial: the largest that costs hardly more than the smallest.
+
+    It is found in steps: the smallest size, 4 times as many rows, 16 times as many. The cost of a size is the geometric
+    mean of its trials, because they are of different configurations.
+
+    Args:
+        sizes: (n,) rows of the trials with a known cost.
+        costs: (n,) their seconds.
+        budget: Seconds of the whole search.
+        max_size: All rows.
+
+    Returns:
+        None if the budget has room for many trials, or no cost is known.
+    """
+    if not len(sizes):
+        return None
+    levels, level = np.unique(sizes, return_inverse=True)
+    if budget >= _FEW_TRIALS * float(costs[level == 0].mean()):
+        return None
+    log_costs = np.array([np.log(costs[level == i]).mean() for i in range(len(levels))])
+    exponents = np.diff(log_costs) / np.diff(np.log(levels))  # the cost grows like size^exponent
+    steep = np.flatnonzero(exponents >= np.log(_MAX_GROWTH) / np.log(_SIZE_STEP))
+    if len(steep):
+        return int(levels[steep[0]])
+    return min(round(_SIZE_STEP * float(levels[-1])), max_size)
