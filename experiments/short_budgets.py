@@ -5,8 +5,8 @@
     python -m experiments.short_budgets run --yahpo DIRECTORY --strategy random --journal random.jsonl
     python -m experiments.short_budgets compare old.jsonl new.jsonl
 
-The version is the one that Python imports. The problems are those of `experiments.settings`, with a simulated clock, and
-the answer is verified as `minimize` does it. Each finished run is a line of the journal, so that a stopped comparison
+The version is the one that Python imports. The problems are those of `experiments.settings`, with a simulated clock.
+The answer is verified as `minimize` does it. Each finished run is a line of the journal, so that a stopped comparison
 continues where it was.
 """
 
