@@ -184,7 +184,7 @@ class TestCurves:
         record = compute("curves", case("on all the data"))
         assert not record.curves
         assert len(record.cloud.values)
-        assert "evaluates on all the data only" in record.note
+        assert "evaluates at the target only" in record.note
 
     def test_trials_outside_of_the_axis_are_at_its_edge(self):
         drawing = drawing_of(compute("curves", case("one fidelity")))
@@ -466,11 +466,11 @@ def test_a_legend_with_long_names_has_a_line_for_each_and_room_above_the_panel(n
 def test_slices_name_their_common_vertical_axis_once_in_a_row():
     drawing = drawing_of(compute("slices", case("20 dimensions")))
     titles = [vertical_title(drawing, i, narrow=False) for i in range(len(drawing.panels))]
-    assert titles == ["loss on all the data", "", ""] * 4
-    assert {vertical_title(drawing, i, narrow=True) for i in range(12)} == {"loss on all the data"}
+    assert titles == ["loss at the target", "", ""] * 4
+    assert {vertical_title(drawing, i, narrow=True) for i in range(12)} == {"loss at the target"}
     plotly = FIGURES["slices"].draw(compute("slices", case("20 dimensions")))
     assert [plotly.layout[f"yaxis{n}"].title.text for n in ("", 2, 3, 4)] == [titles[0], "", "", titles[0]]
-    assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss on all the data"
+    assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss at the target"
 
 
 class TestReports:

@@ -187,7 +187,7 @@ def test_a_study_of_trials_from_elsewhere_has_taken_no_time(tmp_path: Path) -> N
     said = answer.cost().replace("\u00a0", " ")
     assert said == (
         "No time is recorded: the trials were measured elsewhere, or their costs are not known. One training of this "
-        "configuration on all the data takes 1 min."
+        "configuration at the target takes 1 min."
     )
     numbers = sections(overview(fabolas.load(tmp_path / "run.db"), 0.0), live=False)["numbers"]
     assert "At the target" in numbers

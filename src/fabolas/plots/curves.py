@@ -107,7 +107,7 @@ def _curves(
 ) -> tuple[Array, tuple[PredictedCurve, ...]]:
     if not model.sees_fidelities:
         raise CannotDraw(
-            f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curves."
+            f"The strategy {study.strategy.name!r} evaluates at the target only, so it predicts no curves."
         )
     xs = configurations_to_show(study, model, n_rivals)
     sizes, points = curve_points(model, name, xs)

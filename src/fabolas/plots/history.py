@@ -135,7 +135,7 @@ def _require_time(study: ReadableStudy) -> None:
 def _refuse(study: ReadableStudy, what: str) -> NoReturn:
     require_complete(study)
     raise CannotDraw(
-        f"It is too early to predict the {what} on all the data, and nothing was measured there yet."
+        f"It is too early to predict the {what} at the target, and nothing was measured there yet."
     )
 
 

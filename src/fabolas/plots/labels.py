@@ -53,7 +53,7 @@ def why(origin: str) -> str:
 
 def where(study: ReadableStudy) -> str:
     """Where losses are compared, as the end of a title or a sentence; nothing without fidelities."""
-    return " on all the data" if study.space.fidelities else ""
+    return " at the target" if study.space.fidelities else ""
 
 
 def shortened(text: object) -> str:

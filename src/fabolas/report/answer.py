@@ -23,7 +23,7 @@ _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e9  # beyond these, a loss has a power 
 
 @dataclass(frozen=True)
 class FullTraining:
-    """Time of one training of the best configuration on all the data.
+    """Time of one training of the best configuration at the target.
 
     Attributes:
         seconds: The mean of the measured times, or the predicted time.
@@ -148,7 +148,7 @@ class Answer:
         if self.full_training is None:
             return ""
         how = "takes" if self.full_training.measured else "is predicted to take"
-        where = " on all the data" if self.target else ""
+        where = " at the target" if self.target else ""
         return f"this configuration{where} {how} {duration(self.full_training.seconds)}"
 
     def why_none(self) -> str:
