@@ -12,7 +12,14 @@ from fabolas._types import Array, BoolArray, IntArray
 from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, narrow_names, short_name, shown_trials, trial_lines
+from fabolas.plots.labels import (
+    left_out_note,
+    narrow_names,
+    positions_of,
+    short_name,
+    shown_trials,
+    trial_lines,
+)
 from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names, ticks_with_room
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
@@ -70,8 +77,7 @@ def compute(study: ReadableStudy) -> ParallelRecord:
     for name in names[:MAX_ROWS]:
         axis = parameter_axis(space, name, 2)
         rows.append(Row(short_name(name), axis.ticks, axis.names))
-        active = np.array([name in history.trials[i].suggestion.config for i in shown])
-        columns.append(np.where(active, history.points[shown, space.names.index(name)], np.nan))
+        columns.append(positions_of(study, shown, name))
     for j, (name, kind) in enumerate(space.fidelities.items()):
         low, high = float(kind.low), float(kind.high)
         values = [v for v, _ in log_ticks(low, high)] if kind.log else linear_values(low, high)
