@@ -24,6 +24,12 @@ def test_each_figure_has_a_sentence(name):
         assert re.fullmatch(r"[A-Z].{20,}\.", text)
 
 
+def test_no_line_ends_between_a_number_and_its_percent_sign():
+    for text in captions("one fidelity").values():
+        assert " %" not in text
+    assert "95\u00a0%" in captions("one fidelity")["history"]
+
+
 def test_a_maximised_score_is_a_value():
     said = captions("maximise")
     assert not any("loss" in text for text in said.values())

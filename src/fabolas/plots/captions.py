@@ -55,7 +55,7 @@ class Kind:
 def _of_study(text: Callable[[Kind], str]) -> Callable[[ReadableStudy], str]:
     @wraps(text)
     def caption(study: ReadableStudy) -> str:
-        return text(Kind.of(study))
+        return text(Kind.of(study)).replace(" %", "\u00a0%")  # no line ends before the sign
 
     return caption
 
