@@ -97,6 +97,13 @@ def test_before_the_loss_can_be_predicted_curves_have_no_number():
     assert any(layer.text.startswith("answer  0.") for layer in layers if isinstance(layer, Label))
 
 
+def test_before_the_loss_can_be_predicted_the_last_row_is_what_was_measured():
+    study = view_of(Space(SVM, SIZE), 1, bowl, seed=1)
+    assert study.incumbent().preliminary
+    assert FIGURES["parallel"].compute(study).rows[-1].name == "loss"
+    assert FIGURES["parallel"].compute(case("one fidelity")).rows[-1].name == "predicted loss"
+
+
 def test_without_an_answer_no_line_is_that_of_the_answer():
     assert "answer" in captions("random")["parallel"]
     assert "answer" in captions("one fidelity")["parallel"]

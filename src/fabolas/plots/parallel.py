@@ -84,11 +84,14 @@ def compute(study: ReadableStudy) -> ParallelRecord:
         ticks = ticks_with_ends(values, low, high, partial(space.fidelity_coordinate, name))
         rows.append(Row(short_name(name), ticks))
         columns.append(history.points[shown, space.dim + j])
-    losses, label = _losses(study, model, history.points[shown], history.losses[shown], what)
+    incumbent = incumbent_of(study)
+    too_early = incumbent is not None and incumbent.preliminary
+    losses, label = _losses(
+        study, None if too_early else model, history.points[shown], history.losses[shown], what
+    )
     position, ticks = _loss_row(losses)
     rows.append(Row(label, ticks))
     columns.append(position)
-    incumbent = incumbent_of(study)
     ids = set() if incumbent is None else set(incumbent.trial_ids)
     n, order = len(shown), np.argsort(np.argsort(-study.sign * losses, kind="stable"))
     return ParallelRecord(
@@ -104,7 +107,7 @@ def compute(study: ReadableStudy) -> ParallelRecord:
 def _losses(
     study: ReadableStudy, model: Model | None, points: Array, measured: Array, what: str
 ) -> tuple[Array, str]:
-    """Losses (n,) that can be compared, and what they are: at the target, as the model predicts them."""
+    """Losses (n,) and what they are: at the target, as the model predicts them, or measured if it does not."""
     if model is None or not study.space.n_fidelities:
         return measured, what
     return model.loss(model.at_target(points[:, : study.space.dim])).centre, f"predicted {what}"
