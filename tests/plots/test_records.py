@@ -9,9 +9,10 @@ import fabolas
 from fabolas import Fidelity, Float, History, Incumbent, Space, Suggestion, Trial
 from fabolas.curve_reports import Report
 from fabolas.plots import FIGURES, CannotDraw
-from fabolas.plots.drawing import Label, Line, Points
+from fabolas.plots.drawing import Bars, Label, Line, Points
 from fabolas.plots.figures import drawing_of
 from fabolas.plots.history import full_training
+from fabolas.plots.importance import ImportanceRecord
 from fabolas.plots.labels import left_out_note
 from fabolas.plots.layout import Grid, legend_names, legend_width, vertical_title
 from fabolas.plots.model import model_of
@@ -20,7 +21,7 @@ from fabolas.plots.time import PURPOSES
 from fabolas.strategies import make
 from fabolas.study.view import RecordCopy
 from tests.helpers.views import View, view_of
-from tests.plots.cases import SIZE, SVM, bowl, case
+from tests.plots.cases import SIZE, SVM, bowl, case, conditional
 
 
 def compute(name, study, **options):
@@ -39,6 +40,15 @@ def view(trials, trajectory=()):
     space, history = Space(SVM, SIZE), History(tuple(trials))
     record = RecordCopy(0, "minimize", history, float(history.overheads.sum()), tuple(trajectory))
     return View(space, record, make("fabolas", space))
+
+
+def with_a_condition():
+    """A study in which most kernels have no degree, but the best one has."""
+
+    def loss(config, fidelity):
+        return bowl(config, fidelity) - (1.0 if "degree" in config else 0.0) + 2.0
+
+    return view_of(conditional(), 40, loss)
 
 
 class TestHistory:
@@ -184,7 +194,7 @@ class TestCurves:
         record = compute("curves", case("on all the data"))
         assert not record.curves
         assert len(record.cloud.values)
-        assert "evaluates on all the data only" in record.note
+        assert "evaluates at the target only" in record.note
 
     def test_trials_outside_of_the_axis_are_at_its_edge(self):
         drawing = drawing_of(compute("curves", case("one fidelity")))
@@ -299,19 +309,45 @@ class TestSlices:
         assert "8 hyperparameters with less influence are not shown." in record.note
 
 
+def test_the_most_important_hyperparameter_has_the_longest_bar():
+    names = ("a", "b", "c")  # the estimate of b alone is above the better one of its total
+    record = ImportanceRecord(names, np.array([[0.3, 0.25, 0.1]]), np.array([[0.4, 0.2, 0.1]]), "")
+    alone, others = (layer for layer in drawing_of(record).panels[0].layers if isinstance(layer, Bars))
+    assert others.end.tolist() == [0.4, 0.2, 0.1]
+    assert alone.end.tolist() == [0.3, 0.2, 0.1]
+
+
 class TestContours:
     def test_the_contour_is_the_prediction_of_each_configuration(self):
         study = case("one fidelity")
         (pair,) = compute("contours", study).pairs
-        surrogate = study.strategy.surrogate(study.history).surrogate
         for i, j in ((0, 0), (5, 11)):
             config = {
                 pair.x.name: study.space.axis(pair.x.name).value(float(pair.x.positions[j])),
                 pair.y.name: study.space.axis(pair.y.name).value(float(pair.y.positions[i])),
             }
-            point = study.space.encode(config)[None]
-            median = surrogate.transform.inverse(surrogate.predict_loss(point)[0])
-            assert pair.loss[i, j] == pytest.approx(median[0], rel=1e-6)
+            assert pair.loss[i, j] == pytest.approx(study.predict(config).loss[0], rel=1e-6)
+
+    def test_trials_without_one_of_the_hyperparameters_are_not_in_the_picture(self):
+        study = with_a_condition()
+        assert "degree" in study.best_config
+        (pair,) = compute("contours", study, names=("degree", "C")).pairs
+        without = ["degree" not in trial.config for trial in study.history.trials]
+        assert 0 < sum(without) < len(without)
+        assert np.isnan(pair.measured[:, 0]).tolist() == without
+        drawn = drawing_of(compute("contours", study, names=("degree", "C"))).panels[0].layers
+        points = [layer for layer in drawn if isinstance(layer, Points) and layer.symbol == "circle"]
+        assert sum(len(layer.x) for layer in points) == len(without) - sum(without)
+        (degree,) = compute("slices", study, names=("degree",)).slices
+        losses = compute("slices", study).losses
+        assert len(degree.measured) == len(losses)
+        assert np.isnan(degree.measured).any()
+
+    def test_optima_without_a_hyperparameter_do_not_count_for_its_shade(self):
+        study = case("conditions")
+        x = model_of(study).optimum_with("degree").x
+        assert 0 < len(x) < len(model_of(study).optimum.x)
+        assert all("degree" in study.space.decode(point)[0] for point in study.space.at_target(x))
 
     def test_the_shade_is_highest_where_the_optimum_probably_is(self):
         study = case("one fidelity")
@@ -436,7 +472,7 @@ def test_contours_of_an_error_rate_have_no_loss_above_one():
     points = model.at_target(np.random.default_rng(0).random((500, 2)))
     surrogate = model.fitted.surrogate
     assert surrogate.transform.inverse(surrogate.loss.mean_of(points).mean(axis=0)).max() > 1.0
-    assert model.median_losses(points).max() == 1.0
+    assert model.loss(points).centre.max() <= 1.0
     assert max(pair.loss.max() for pair in compute("contours", study).pairs) <= 1.0
 
 
@@ -466,11 +502,11 @@ def test_a_legend_with_long_names_has_a_line_for_each_and_room_above_the_panel(n
 def test_slices_name_their_common_vertical_axis_once_in_a_row():
     drawing = drawing_of(compute("slices", case("20 dimensions")))
     titles = [vertical_title(drawing, i, narrow=False) for i in range(len(drawing.panels))]
-    assert titles == ["loss on all the data", "", ""] * 4
-    assert {vertical_title(drawing, i, narrow=True) for i in range(12)} == {"loss on all the data"}
+    assert titles == ["loss at the target", "", ""] * 4
+    assert {vertical_title(drawing, i, narrow=True) for i in range(12)} == {"loss at the target"}
     plotly = FIGURES["slices"].draw(compute("slices", case("20 dimensions")))
     assert [plotly.layout[f"yaxis{n}"].title.text for n in ("", 2, 3, 4)] == [titles[0], "", "", titles[0]]
-    assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss on all the data"
+    assert plotly.layout.meta["narrow"]["yaxis2.title.text"] == "loss at the target"
 
 
 class TestReports:

@@ -22,6 +22,7 @@ from fabolas.plots.ticks import (
     percent,
     percent_axis,
     row_axis,
+    stated,
     suits_log,
     time_axis,
 )
@@ -54,6 +55,30 @@ def test_ticks_of_a_logarithmic_axis_are_few_and_within_it(low, ratio):
     assert all(low * (1 - 1e-6) <= value <= high * (1 + 1e-6) for value in values)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [(0.112, 0.42, ["0.15", "0.2", "0.3"]), (0.06, 0.28, ["0.07", "0.1", "0.15", "0.2"])],
+)
+def test_a_short_logarithmic_axis_has_ticks_also_in_its_lower_half(low, high, texts):
+    assert [text for _, text in log_ticks(low, high)] == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "deviation", "text"),
+    [
+        (-1193.2, 1.1, "−1,193"),
+        (0.031287, 0.00039, "0.0313"),
+        (0.999213, 0.00002, "0.99921"),
+        (0.4, 3.0, "0.4"),
+        (123456.7, 1e-9, "123,457"),
+        (0.0100312, 0.0, "0.01003"),
+        (0.0, 0.1, "0"),
+    ],
+)
+def test_a_predicted_number_has_the_digits_that_its_deviation_justifies(value, deviation, text):
+    assert stated(value, deviation) == text
+
+
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
 def test_ticks_of_a_linear_axis_are_few_and_within_it(low, width):
     width = max(width, 1e-6 * abs(low))
@@ -75,6 +100,10 @@ class TestRange:
         assert padded(np.array([1.0, 3.0]), log=False, share=0.1) == pytest.approx((0.8, 3.2))
         low, high = padded(np.array([1.0, 100.0]), log=True, share=0.1)
         assert (low, high) == pytest.approx((100**-0.1, 100**1.1))
+
+    def test_without_a_share_it_is_that_of_the_values(self):
+        assert padded(np.array([0.2, 0.9]), log=False, share=0.0) == (0.2, 0.9)
+        assert padded(np.array([0.1, 0.9]), log=True, share=0.0) == pytest.approx((0.1, 0.9))
 
     def test_of_equal_or_no_values_is_not_empty(self):
         for values in (np.array([2.0, 2.0]), np.array([0.0]), np.array([]), np.array([np.nan])):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fabolas
-from fabolas.report.answer import Answer, count, percent, plus_minus
+from fabolas.report.answer import Answer, count, percent, plain, plus_minus
 from fabolas.report.content import overview
 from fabolas.report.progress import RunProgress
 from fabolas.report.sections import sections
@@ -45,6 +45,19 @@ def answer_of(path: Path) -> Answer:
 )
 def test_a_loss_has_the_digits_that_its_deviation_justifies(value: float, std: float, text: str) -> None:
     assert plus_minus(value, std) == text
+
+
+def test_a_measured_loss_is_written_as_the_predicted_one() -> None:
+    assert [plain(loss) for loss in (0.03112, -1193.2, 9999.8, 12_345.6)] == [
+        "0.03112",
+        "-1,193",
+        "10,000",
+        "12,346",
+    ]
+
+
+def test_no_line_ends_within_the_target(tmp_path: Path) -> None:
+    assert answer_of(write_study(tmp_path / "run.db", 3)).where() == " at the target (size\u00a01,000)"
 
 
 def test_counts_and_shares_are_words() -> None:
@@ -104,7 +117,7 @@ def test_before_the_target_can_be_predicted_it_says_what_was_measured(tmp_path: 
     answer = answer_of(tmp_path / "run.db")
     assert answer.preliminary
     assert answer.too_early() == (
-        "It is too early to predict the loss at the target (size 1,000). The best loss so far is "
+        "It is too early to predict the loss at the target (size\u00a01,000). The best loss so far is "
         f"{only.loss:.4g}, measured with size 10."
     )
     assert answer.verification() == "The configuration was evaluated below the target only, in one trial."
@@ -187,7 +200,7 @@ def test_a_study_of_trials_from_elsewhere_has_taken_no_time(tmp_path: Path) -> N
     said = answer.cost().replace("\u00a0", " ")
     assert said == (
         "No time is recorded: the trials were measured elsewhere, or their costs are not known. One training of this "
-        "configuration on all the data takes 1 min."
+        "configuration at the target takes 1 min."
     )
     numbers = sections(overview(fabolas.load(tmp_path / "run.db"), 0.0), live=False)["numbers"]
     assert "At the target" in numbers

@@ -44,7 +44,7 @@ def test_it_starts_with_the_answer_then_figures_trials_and_record(page: str, tmp
     assert page.index("The best configuration has a measured loss of") < page.index('id="history"')
     for name in FIGURES:
         assert f"<h2>{FIGURES[name].title}</h2>" in page
-    assert '<p id="how-history" class="how">The line is the best loss measured on all the data' in page
+    assert '<p id="how-history" class="how">The line is the best loss measured at the target' in page
 
 
 def test_every_figure_is_drawn_or_has_a_reason(page: str) -> None:

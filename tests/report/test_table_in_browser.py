@@ -30,6 +30,11 @@ def page(browser: Browser, report: Path) -> Browser:
     return browser
 
 
+def test_the_sticky_cells_do_not_hide_the_lines_between_rows(page: Browser) -> None:
+    """Lines of a table with collapsed borders belong to the table, and are behind its sticky cells."""
+    assert page.run("return getComputedStyle(document.querySelector('.trials')).borderCollapse") == "separate"
+
+
 def fill(page: Browser, columns: dict[str, str], rows: list[list[Any]], best: tuple[int, ...] = ()) -> None:
     """Show another table: key of a column -> its kind."""
     keys = [

@@ -117,7 +117,7 @@ def _line(
     name: str, study: LoadedStudy, answers: Sequence[tuple[float, Incumbent]], style: Style
 ) -> AnswerLine:
     texts = [
-        (name, f"{number(float(f'{each.loss:.4g}'))} after {duration(when)}", *config_lines(each.config))
+        (name, f"{number(each.loss, 4)} after {duration(when)}", *config_lines(each.config))
         for when, each in answers
     ]
     return AnswerLine(

@@ -172,7 +172,7 @@ def _scatter(of: OneStepPredictions, what: str, *, is_time: bool) -> Panel:
 
 def _predicted(of: OneStepPredictions, i: int, is_time: bool) -> str:
     values = (of.predicted.centre[i], of.predicted.low[i], of.predicted.high[i])
-    median, low, high = (duration(float(v)) if is_time else number(float(f"{v:.4g}")) for v in values)
+    median, low, high = (duration(float(v)) if is_time else number(v, 4) for v in values)
     return f"predicted {median} ({low} to {high})"
 
 

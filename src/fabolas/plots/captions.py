@@ -22,7 +22,6 @@ class Kind:
     Attributes:
         what: "loss" or "value".
         fidelities: Whether the study has fidelities.
-        several: Whether it has more than one.
         model: Whether its strategy has a model.
         curves: Whether that model predicts curves over the fidelities.
         answer: Whether there may be an answer: a strategy without a model has none before a trial at the target.
@@ -30,7 +29,6 @@ class Kind:
 
     what: str
     fidelities: bool
-    several: bool
     model: bool
     curves: bool
     answer: bool
@@ -42,22 +40,22 @@ class Kind:
             strategy = study.strategy
         except ValueError:  # a file of a strategy that is not one of fabolas
             strategy = None
-        what, n = loss_or_value(study.direction), study.space.n_fidelities
+        what, fidelities = loss_or_value(study.direction), study.space.n_fidelities > 0
         curves = isinstance(strategy, SurrogateStrategy) and strategy.name not in _ON_ALL_THE_DATA
         model = isinstance(strategy, SurrogateStrategy)
         answer = model or bool(study.trajectory)
-        return cls(what, fidelities=n > 0, several=n > 1, model=model, curves=curves, answer=answer)
+        return cls(what, fidelities=fidelities, model=model, curves=curves, answer=answer)
 
     @property
     def there(self) -> str:
         """Where losses are compared, as the end of a sentence."""
-        return " on all the data" if self.fidelities else ""
+        return " at the target" if self.fidelities else ""
 
 
 def _of_study(text: Callable[[Kind], str]) -> Callable[[ReadableStudy], str]:
     @wraps(text)
     def caption(study: ReadableStudy) -> str:
-        return text(Kind.of(study))
+        return text(Kind.of(study)).replace(" %", "\u00a0%")  # no line ends before the sign
 
     return caption
 
@@ -79,11 +77,11 @@ def history(kind: Kind) -> str:
 def curves(kind: Kind) -> str:
     """Of learning curves."""
     if not kind.curves:
-        return f"Each point is a trial: its {kind.what} and its size, with all the data on the right."
+        return f"Each point is a trial; the height is its {kind.what}, and the target is on the right."
     return (
-        "Each point is a trial; each line is the curve that the model predicts for one configuration, up to all the "
-        "data on the right, and its trials have its colour. A band holds 50 % of the probability, the pale one of the "
-        "answer 95 %."
+        "Each point is a trial; each line is the curve that the model predicts for one configuration, up to the "
+        "target on the right, and its trials have its colour. A band holds 50 % of the probability, the pale one of "
+        "the answer 95 %."
     )
 
 
@@ -91,7 +89,7 @@ def curves(kind: Kind) -> str:
 def cost(kind: Kind) -> str:
     """Of what a trial costs."""
     if not kind.curves:
-        return "Each point is a trial: its time and its size, with all the data on the right."
+        return "Each point is a trial; the height is its time, and the target is on the right."
     return (
         "Each point is a trial; the line is the time that the model predicts for the answer, and the bands hold 50 % "
         "and 95 % of the measurements that it expects."
@@ -101,10 +99,9 @@ def cost(kind: Kind) -> str:
 @_of_study
 def time(kind: Kind) -> str:
     """Of where the time went."""
-    which = " with one value of a fidelity" if kind.several else " of one size" if kind.fidelities else ""
     return (
-        f"Each bar is the time spent on trials{which}, divided by what they were for; overhead is the time spent on "
-        "choosing them."
+        "Each bar is the time spent on the trials of its row, divided by what they were for; overhead is the time "
+        "spent on choosing them."
     )
 
 

@@ -12,7 +12,7 @@ from fabolas._types import Array, BoolArray
 from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Contours, Drawing, Label, Layer, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import short_lines, shown_trials
+from fabolas.plots.labels import positions_of, short_lines, shown_trials
 from fabolas.plots.model import Model, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.slices import answer_of, check_names, kernel_weights
@@ -39,7 +39,7 @@ class Pair:
         optimum: (m, m) Density of the optimum over `grid` (m,) on both axes; the largest is 1.
         grid: (m,) Positions.
         answer: Position (x, y) of the answer.
-        measured: (n, 2) Positions of the trials that are shown.
+        measured: (n, 2) Positions of the trials that are shown; NaN where a hyperparameter is not active.
     """
 
     x: ParameterAxis
@@ -95,23 +95,29 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Co
     at_target = study.space.is_at_target(history.points)
     shown = shown_trials(history, at_target, study.sign, 150)
     shown = shown[history.complete[shown]]
+    places = {name: positions_of(study, shown, name) for name in usable}
     pairs = tuple(
-        _pair(model, x, axes[a], axes[b], history.points[shown]) for a, b in combinations(usable, 2)
+        _pair(model, x, axes[a], axes[b], np.column_stack([places[a], places[b]]))
+        for a, b in combinations(usable, 2)
     )
     texts = tuple(short_lines(history.trials[i], what) for i in shown)
     return ContoursRecord(pairs, texts, at_target[shown], what)
 
 
-def _pair(model: Model, x: Array, a: ParameterAxis, b: ParameterAxis, trials: Array) -> Pair:
+def _pair(model: Model, x: Array, a: ParameterAxis, b: ParameterAxis, measured: Array) -> Pair:
     i, j = model.space.names.index(a.name), model.space.names.index(b.name)
     grid = np.repeat(model.at_target(x[None]), len(a.positions) * len(b.positions), axis=0)
     grid[:, i], grid[:, j] = np.tile(a.positions, len(b.positions)), np.repeat(b.positions, len(a.positions))
-    loss = model.median_losses(model.space.snap(grid)).reshape(len(b.positions), len(a.positions))
-    optimum, positions = model.optimum, np.linspace(0.0, 1.0, _N_DENSITY)
+    loss = model.loss(model.space.snap(grid)).centre.reshape(len(b.positions), len(a.positions))
+    if not model.sees_differences:
+        loss = np.full_like(
+            loss, loss.min()
+        )  # without lines: they would only show where there are few trials
+    optimum, positions = model.optimum_with(a.name, b.name), np.linspace(0.0, 1.0, _N_DENSITY)
     weights = kernel_weights(positions, optimum.x[:, j]) * optimum.probability
     density = weights @ kernel_weights(positions, optimum.x[:, i]).T
     answer = (float(x[i]), float(x[j]))
-    return Pair(a, b, loss, density / density.max(), positions, answer, trials[:, [i, j]])
+    return Pair(a, b, loss, density / density.max(), positions, answer, measured)
 
 
 def drawing(record: ContoursRecord) -> Drawing:
@@ -126,6 +132,7 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
     levels = _levels(pair.loss)
     z = _between_levels(pair.loss, levels)
     x, y, there = pair.x.positions, pair.y.positions, record.at_target
+    active = np.isfinite(pair.measured).all(axis=1)
     layers: list[Layer] = [
         Contours(pair.grid, pair.grid, pair.optimum, "second", (0.1, 1.0, 0.1), filled=True),
         Contours(
@@ -141,7 +148,7 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
     distance = _LABEL_DISTANCE if len(record.pairs) == 1 else _SMALL_LABEL_DISTANCE
     layers += _level_labels(pair, z, levels, distance)
     for chosen, colour, size in ((~there, "faint", 4), (there, "ink", 5)):
-        index = np.flatnonzero(chosen)
+        index = np.flatnonzero(chosen & active)
         hover = tuple(record.texts[i] for i in index)
         layers.append(
             Points(

@@ -78,7 +78,7 @@ def _curves(study: ReadableStudy, name: str) -> tuple[Array, tuple[PredictedCurv
         )
     if not model.sees_fidelities:
         raise CannotDraw(
-            f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curve."
+            f"The strategy {study.strategy.name!r} evaluates at the target only, so it predicts no curve."
         )
     xs = configurations_to_show(study, model, 0)
     sizes, points = curve_points(model, name, xs)

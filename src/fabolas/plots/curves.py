@@ -11,7 +11,8 @@ from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Panel, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import where
-from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
+from fabolas.plots.layout import label_width
+from fabolas.plots.model import NARROW, Model, incumbent_of, model_of, require_complete
 from fabolas.plots.over_sizes import (
     Cloud,
     Paths,
@@ -32,9 +33,10 @@ from fabolas.plots.over_sizes import (
     paths_of,
     size_axis_of,
 )
-from fabolas.plots.ticks import number, suits_log, value_axis
+from fabolas.plots.ticks import number, stated, suits_log, value_axis
 
 N_RIVALS = 3
+_RIGHT = 124  # margin of the labels at the ends of curves, in pixels; more for longer ones
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _curves(
 ) -> tuple[Array, tuple[PredictedCurve, ...]]:
     if not model.sees_fidelities:
         raise CannotDraw(
-            f"The strategy {study.strategy.name!r} evaluates on all the data only, so it predicts no curves."
+            f"The strategy {study.strategy.name!r} evaluates at the target only, so it predicts no curves."
         )
     xs = configurations_to_show(study, model, n_rivals)
     sizes, points = curve_points(model, name, xs)
@@ -132,6 +134,12 @@ def _loss_axis(record: CurvesRecord) -> FigureAxis:
     return value_axis(record.what, shown, log=suits_log(shown, 3.0), share=0.08)
 
 
+def _end(curve: PredictedCurve) -> tuple[float, float]:
+    """The loss at the target and its standard deviation."""
+    of = curve.interval
+    return float(of.centre[-1]), float(of.inner_high[-1] - of.inner_low[-1]) / (2.0 * NARROW)
+
+
 def drawing(record: CurvesRecord) -> Drawing:
     """Lay out the figure."""
     y = _loss_axis(record)
@@ -141,12 +149,11 @@ def drawing(record: CurvesRecord) -> Drawing:
         *draw_cloud(record.cloud, y.range or (0.0, 1.0), log=y.log),
     ]
     texts = [
-        [f"{record.what} {number(float(f'{v:.4g}'))}" for v in curve.interval.centre.tolist()]
-        for curve in record.curves
+        [f"{record.what} {number(v, 4)}" for v in curve.interval.centre.tolist()] for curve in record.curves
     ]
     layers += draw_curves(record.curves, record.axis.name, y.range or (-np.inf, np.inf), texts)
     layers += draw_own_points(record.cloud, len(record.curves))
-    losses = [number(float(f"{curve.interval.centre[-1]:.3g}")) for curve in record.curves]
+    losses = [stated(*_end(curve)) for curve in record.curves]
     names = [curve.name for curve in record.curves]
     ends = names if record.preliminary else [f"{n}  {loss}" for n, loss in zip(names, losses, strict=True)]
     layers += draw_end_labels(record.curves, y, ends, names)
@@ -155,4 +162,5 @@ def drawing(record: CurvesRecord) -> Drawing:
     )
     panel = Panel(draw_axis(record.axis), y, tuple(layers))
     note = " ".join(filter(None, [record.note, outside_note(record.cloud, y)]))
-    return Drawing((panel,), height=460, right=124 if record.curves else 24, note=note)
+    right = max([_RIGHT, *map(label_width, ends)]) if record.curves else 24
+    return Drawing((panel,), height=460, right=right, note=note)

@@ -28,7 +28,7 @@ from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial_lines, where
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
-from fabolas.plots.ticks import number, suits_log, time_axis, value_axis
+from fabolas.plots.ticks import number, stated, suits_log, time_axis, value_axis
 from fabolas.strategies import SurrogateStrategy
 from fabolas.trials import History, Incumbent
 
@@ -135,7 +135,7 @@ def _require_time(study: ReadableStudy) -> None:
 def _refuse(study: ReadableStudy, what: str) -> NoReturn:
     require_complete(study)
     raise CannotDraw(
-        f"It is too early to predict the {what} on all the data, and nothing was measured there yet."
+        f"It is too early to predict the {what} at the target, and nothing was measured there yet."
     )
 
 
@@ -239,7 +239,7 @@ def _interval(loss: Array, std: Array) -> tuple[Array, Array]:
 
 def _answer_lines(when: float, answer: Incumbent, what: str, there: str) -> Lines:
     verified = f"measured{there}" if answer.verified else f"predicted, not measured{there}"
-    loss = f"{what} {number(float(f'{answer.loss:.4g}'))}"
+    loss = f"{what} {number(answer.loss, 4)}"
     if answer.std > 0:
         loss += f" ± {number(float(f'{answer.std:.2g}'))}"
     return ("Answer", loss, verified, f"after {duration(when)}", *config_lines(answer.config))
@@ -268,7 +268,7 @@ def drawing(record: HistoryRecord) -> Drawing:
     if len(record.time):
         best, last = record.loss[-1], x[-1:]
         layers.append(Points(last, record.loss[-1:], "answer", size=10, hover=record.texts[-1:]))
-        text = number(float(f"{best:.3g}"))
+        text = stated(float(best), float(record.high[-1] - record.low[-1]) / (2.0 * WIDE))
         style: dict[str, Any] = {"bold": True, "shift": (10, 0), "size": 13, "in_margin": True}
         layers.append(Label(float(last[0]), float(best), text, "answer", **style))
         right = max(right, 24 + _BOLD_CHARACTER * len(text))

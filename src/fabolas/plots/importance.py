@@ -15,7 +15,6 @@ from fabolas.plots.model import model_of
 from fabolas.plots.ticks import percent, percent_axis, row_axis
 
 _MAX_ROWS = 20
-_LEAST_VARIANCE = 1e-10  # of the standardised mean
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def compute(study: ReadableStudy) -> ImportanceRecord:
     """Compute the record."""
     model = model_of(study)
     found = model.sensitivity
-    if not found.variance.max() > _LEAST_VARIANCE:
+    if not model.sees_differences:
         raise CannotDraw("The model sees no difference between the configurations at the target yet.")
     shown = [study.space.names.index(name) for name in model.by_importance[:_MAX_ROWS]]
     note = left_out_note(study.space.dim - len(shown))
@@ -56,7 +55,9 @@ def drawing(record: ImportanceRecord) -> Drawing:
     on_phone = narrow_names(names)
     places, y = row_axis("", names, on_phone)
     first, total = (np.clip(each.mean(axis=0), 0.0, 1.0) for each in (record.first, record.total))
-    total = np.maximum(total, first)
+    first = np.minimum(
+        first, total
+    )  # the estimate of the total, by which the rows are ordered, is the better one
     low, high = np.clip(np.quantile(record.total, [0.05, 0.95], axis=0), 0.0, 1.0)
     texts = _hover_texts(record.names, first, total, low, high)
     whiskers_x = np.column_stack([low, high, np.full(n, np.nan)]).ravel()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fabolas._types import IntArray
+from fabolas._types import Array, IntArray
 from fabolas.plots.drawing import Lines
 from fabolas.plots.durations import duration
 from fabolas.plots.figure import ReadableStudy
@@ -53,7 +53,7 @@ def why(origin: str) -> str:
 
 def where(study: ReadableStudy) -> str:
     """Where losses are compared, as the end of a title or a sentence; nothing without fidelities."""
-    return " on all the data" if study.space.fidelities else ""
+    return " at the target" if study.space.fidelities else ""
 
 
 def shortened(text: object) -> str:
@@ -101,7 +101,7 @@ def fidelity_text(fidelity: Mapping[str, float | int]) -> str:
 
 def trial_lines(trial: Trial, what: str = "loss") -> Lines:
     """All that hovering over a trial shows: outcome, fidelities, configuration, and why it was suggested."""
-    outcome = trial.status if trial.loss is None else f"{what} {number(float(f'{trial.loss:.5g}'))}"
+    outcome = trial.status if trial.loss is None else f"{what} {number(trial.loss, 5)}"
     lines = [f"Trial {trial.id}", f"{outcome} · {duration(trial.cost)}"]
     if trial.suggestion.fidelity:
         lines.append(fidelity_text(trial.suggestion.fidelity))
@@ -131,6 +131,13 @@ def shown_trials(history: History, at_target: Any, sign: float, limit: int = MAX
     others = np.setdiff1d(np.arange(n), best)
     chosen = others[np.linspace(0, len(others) - 1, limit - len(best)).round().astype(int)]
     return np.sort(np.concatenate([best, chosen]))
+
+
+def positions_of(study: ReadableStudy, shown: IntArray, name: str) -> Array:
+    """(n,) The coordinates of a hyperparameter in some trials; NaN where it is not active."""
+    history, column = study.history, study.space.names.index(name)
+    active = np.array([name in history.trials[i].suggestion.config for i in shown], dtype=np.bool_)
+    return np.where(active, history.points[shown, column], np.nan)
 
 
 def left_out_note(n: int) -> str:

@@ -27,6 +27,7 @@ _LOWEST_SECONDS, _HIGHEST_SECONDS = -25.0, 50.0  # logarithms
 
 # p_min is estimated on this many configurations, from this many joint samples in all.
 _N_GLOBAL, _N_LOCAL, _N_EVALUATED, _N_SAMPLES = 96, 96, 48, 1024
+_LEAST_VARIANCE = 1e-10  # of the standardised mean
 _MAX_EVALUATIONS = 2048  # of the posterior mean, for Sobol indices
 _LOCAL_STEPS = (0.2, 0.05, 0.0125)
 
@@ -115,12 +116,6 @@ class Model:
         return log_normal(*self.fitted.surrogate.predict_log_cost(points))
 
     @default_error_state()
-    def median_losses(self, points: Array) -> Array:
-        """The medians (m,) alone, which are faster."""
-        mean = self.fitted.surrogate.loss.mean_of(points).mean(axis=0)
-        return self.sign * np.clip(self.fitted.surrogate.transform.inverse(mean), *self._possible)
-
-    @default_error_state()
     def means_by_sample(self, points: Array) -> Array:
         """(K, m) The standardised posterior mean for each hyperparameter sample."""
         return self.fitted.surrogate.loss.mean_of(points)
@@ -140,6 +135,11 @@ class Model:
         return sobol_indices(
             lambda x: self.means_by_sample(self.at_target(self.space.snap(x))), d, n, np.random.default_rng(0)
         )
+
+    @property
+    def sees_differences(self) -> bool:
+        """Whether the posterior mean at the target differs between configurations."""
+        return bool(self.sensitivity.variance.max() > _LEAST_VARIANCE)
 
     @cached_property
     def by_importance(self) -> tuple[str, ...]:
@@ -167,6 +167,13 @@ class Model:
         probability = frequencies(lowest(values), R).mean(axis=0)
         kept = probability > 0
         return OptimumSamples(x[kept], probability[kept])
+
+    def optimum_with(self, *names: str) -> OptimumSamples:
+        """The part of `optimum` in which these hyperparameters are active; all of it if they are so in none."""
+        x, probability = self.optimum.x, self.optimum.probability
+        configs = (self.space.decode(point)[0] for point in self.at_target(x))
+        active = np.array([all(name in config for name in names) for config in configs], dtype=np.bool_)
+        return OptimumSamples(x[active], probability[active]) if active.any() else self.optimum
 
 
 def log_normal(mean: Array, variance: Array) -> Interval:

@@ -280,7 +280,7 @@ def draw_paths(paths: Paths, limits: tuple[float, float]) -> list[Layer]:
     for i in np.unique(paths.curve).tolist():
         chosen = paths.curve == i
         losses = np.clip(paths.losses[chosen], *limits)
-        style = ("faint", 1.0, 0.25) if i < 0 else (COLOURS[i], 1.2, 0.7)
+        style = ("faint", 1.0, 0.45) if i < 0 else (COLOURS[i], 1.2, 0.7)
         layers.append(Line(paths.sizes[chosen], losses, style[0], style[1], alpha=style[2]))
     return layers
 

@@ -12,7 +12,14 @@ from fabolas._types import Array, BoolArray, IntArray
 from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Drawing, FigureAxis, Label, Layer, Line, Lines, Panel, Points
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, narrow_names, short_name, shown_trials, trial_lines
+from fabolas.plots.labels import (
+    left_out_note,
+    narrow_names,
+    positions_of,
+    short_name,
+    shown_trials,
+    trial_lines,
+)
 from fabolas.plots.layout import NARROW_WIDTH, WIDTH, room_for, shortened_names, ticks_with_room
 from fabolas.plots.model import Model, incumbent_of, model_of, require_complete
 from fabolas.plots.parameter_axis import parameter_axis, ticks_with_ends
@@ -70,19 +77,21 @@ def compute(study: ReadableStudy) -> ParallelRecord:
     for name in names[:MAX_ROWS]:
         axis = parameter_axis(space, name, 2)
         rows.append(Row(short_name(name), axis.ticks, axis.names))
-        active = np.array([name in history.trials[i].suggestion.config for i in shown])
-        columns.append(np.where(active, history.points[shown, space.names.index(name)], np.nan))
+        columns.append(positions_of(study, shown, name))
     for j, (name, kind) in enumerate(space.fidelities.items()):
         low, high = float(kind.low), float(kind.high)
         values = [v for v, _ in log_ticks(low, high)] if kind.log else linear_values(low, high)
         ticks = ticks_with_ends(values, low, high, partial(space.fidelity_coordinate, name))
         rows.append(Row(short_name(name), ticks))
         columns.append(history.points[shown, space.dim + j])
-    losses, label = _losses(study, model, history.points[shown], history.losses[shown], what)
+    incumbent = incumbent_of(study)
+    too_early = incumbent is not None and incumbent.preliminary
+    losses, label = _losses(
+        study, None if too_early else model, history.points[shown], history.losses[shown], what
+    )
     position, ticks = _loss_row(losses)
     rows.append(Row(label, ticks))
     columns.append(position)
-    incumbent = incumbent_of(study)
     ids = set() if incumbent is None else set(incumbent.trial_ids)
     n, order = len(shown), np.argsort(np.argsort(-study.sign * losses, kind="stable"))
     return ParallelRecord(
@@ -98,7 +107,7 @@ def compute(study: ReadableStudy) -> ParallelRecord:
 def _losses(
     study: ReadableStudy, model: Model | None, points: Array, measured: Array, what: str
 ) -> tuple[Array, str]:
-    """Losses (n,) that can be compared, and what they are: at the target, as the model predicts them."""
+    """Losses (n,) and what they are: at the target, as the model predicts them, or measured if it does not."""
     if model is None or not study.space.n_fidelities:
         return measured, what
     return model.loss(model.at_target(points[:, : study.space.dim])).centre, f"predicted {what}"

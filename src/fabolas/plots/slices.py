@@ -10,7 +10,7 @@ from fabolas._types import Array
 from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
-from fabolas.plots.labels import left_out_note, short_lines, shortened, shown_trials, where
+from fabolas.plots.labels import left_out_note, positions_of, short_lines, shortened, shown_trials, where
 from fabolas.plots.model import Interval, Model, incumbent_of, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
 from fabolas.plots.ticks import number, suits_log, value_axis
@@ -30,7 +30,7 @@ class Slice:
         interval: Predicted losses (m,) at its positions.
         optimum: (m,) Density of the optimum's position, for choices the probability of each; the largest is 1.
         answer: Position of the answer.
-        measured: (n,) Positions of the trials at the target.
+        measured: (n,) Positions of the trials at the target; NaN where the hyperparameter is not active.
     """
 
     axis: ParameterAxis
@@ -88,7 +88,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
     slices, start = [], 0
     for axis in axes:
         column, end = study.space.names.index(axis.name), start + len(axis.positions)
-        measured = history.points[shown, column]
+        measured = positions_of(study, shown, axis.name)
         slices.append(Slice(axis, flat.part(start, end), density(model, axis), float(x[column]), measured))
         start = end
     return SlicesRecord(
@@ -141,7 +141,7 @@ def _along(model: Model, x: Array, axis: ParameterAxis) -> Array:
 
 def density(model: Model, axis: ParameterAxis) -> Array:
     """(m,) Density of the optimum along a hyperparameter; of choices their probabilities. The largest is 1."""
-    optimum, column = model.optimum, model.space.names.index(axis.name)
+    optimum, column = model.optimum_with(axis.name), model.space.names.index(axis.name)
     x = optimum.x[:, column]
     if not axis.ordered:
         nearest = np.argmin(np.abs(x[:, None] - axis.positions[None, :]), axis=1)
@@ -193,15 +193,19 @@ def _slice_layers(
     texts = tuple(
         (
             f"{shortened(each.axis.name)} = {label}",
-            f"predicted {record.what} {number(float(f'{m:.4g}'))}",
-            f"95 %: {number(float(f'{a:.3g}'))} to {number(float(f'{b:.3g}'))}",
+            f"predicted {record.what} {number(m, 4)}",
+            f"95 %: {number(a, 3)} to {number(b, 3)}",
         )
         for label, m, a, b in zip(each.axis.labels, of.centre, of.low, of.high, strict=True)
     )
     low, high = np.clip(of.low, *limits), np.clip(of.high, *limits)
     floor = np.full(len(x), limits[0])
     layers: list[Layer] = [StraightLine(x=each.answer)]
-    layers.append(Points(each.measured, record.losses, "faint", size=5, alpha=0.7, hover=record.texts))
+    active = np.flatnonzero(np.isfinite(each.measured))
+    hover = tuple(record.texts[i] for i in active)
+    layers.append(
+        Points(each.measured[active], record.losses[active], "faint", size=5, alpha=0.7, hover=hover)
+    )
     if each.axis.ordered:
         layers += [
             Band(x, low, high, "answer", 0.16),
@@ -222,7 +226,7 @@ def _slice_layers(
             "answer",
             "star",
             13,
-            hover=(("Answer", f"{record.what} {number(float(f'{record.answer:.4g}'))}"),),
+            hover=(("Answer", f"{record.what} {number(record.answer, 4)}"),),
         )
     )
     return layers

@@ -49,6 +49,17 @@ def number(value: float, digits: int | None = None) -> str:
     return power if mantissa == "1" else f"{mantissa.replace('-', '−')}×{power}"
 
 
+def stated(value: float, deviation: float) -> str:
+    """A predicted number with at least three digits, and with those that its standard deviation justifies, up to six.
+
+    A number without a deviation is a measured one and has four digits.
+    """
+    if not 0 < deviation < math.inf or value == 0:
+        return number(value, 4)
+    justified = math.floor(math.log10(abs(value))) - math.floor(math.log10(deviation)) + 1
+    return number(value, min(max(justified, 3), 6))
+
+
 def numbers(values: Sequence[float]) -> list[str]:
     """Ascending numbers as short texts, with the digits that the steps between them need.
 
@@ -94,7 +105,7 @@ def percent_axis(title: str, high: float) -> FigureAxis:
 
 
 def log_axis(title: str, low: float, high: float) -> FigureAxis:
-    """A logarithmic axis from low to high; ticks at powers of ten, and at 2 and 5 times them if those are few."""
+    """A logarithmic axis from low to high; ticks at powers of ten, and at multiples of them if those are few."""
     return FigureAxis(title, log=True, range=(low, high), ticks=log_ticks(low, high))
 
 
@@ -102,7 +113,7 @@ def log_ticks(low: float, high: float, at_least: int = 3) -> Ticks:
     """Ticks of a logarithmic axis from low to high."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     every = max(1, (last - first) // 8 + 1)
-    for factors in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+    for factors in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)):
         powers = (
             range(first - first % every, last + 1, every) if len(factors) == 1 else range(first, last + 1)
         )
@@ -169,7 +180,7 @@ def padded(values: Array, *, log: bool, share: float = 0.06) -> tuple[float, flo
         finite = np.log(finite[finite > 0])
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     margin = share * (high - low)
-    if not margin > 1e-12 * max(abs(low), abs(high)):
+    if not high - low > 1e-12 * max(abs(low), abs(high)):
         margin = 0.1 if log else 0.1 * max(abs(low), abs(high), 1e-6)
     ends = np.array([low - margin, high + margin])
     low, high = (float(end) for end in (np.exp(ends) if log else ends))

@@ -23,7 +23,7 @@ _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e9  # beyond these, a loss has a power 
 
 @dataclass(frozen=True)
 class FullTraining:
-    """Time of one training of the best configuration on all the data.
+    """Time of one training of the best configuration at the target.
 
     Attributes:
         seconds: The mean of the measured times, or the predicted time.
@@ -110,7 +110,10 @@ class Answer:
 
     def where(self) -> str:
         """Where the loss is predicted, as the end of a sentence."""
-        return f" at the target ({fidelity_text(self.target)})" if self.target else ""
+        if not self.target:
+            return ""
+        each = (fidelity_text({name: value}) for name, value in self.target.items())
+        return f" at the target ({', '.join(text.replace(' ', _NO_BREAK) for text in each)})"
 
     def verification(self) -> str:
         """Say in a sentence what the predicted loss rests on."""
@@ -148,7 +151,7 @@ class Answer:
         if self.full_training is None:
             return ""
         how = "takes" if self.full_training.measured else "is predicted to take"
-        where = " on all the data" if self.target else ""
+        where = " at the target" if self.target else ""
         return f"this configuration{where} {how} {duration(self.full_training.seconds)}"
 
     def why_none(self) -> str:
@@ -225,7 +228,7 @@ def plain(value: float, std: float = 0.0) -> str:
     if not _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
         return number(value, 4).replace("−", "-")
     if abs(value) < 1e4:
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.4g}"
     return _fixed(value, _decimals(value, std) if 0 < std < math.inf else 0)
 
 
