@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.stats import rankdata
 
+from experiments.paired import MIN_SEEDS
 from experiments.peers.compare import BUDGET, Journal
 from experiments.peers.problems import TABLES
 from experiments.simulate import Run
@@ -186,7 +187,8 @@ def by_source(results: Results, reference: str = "fabolas") -> str:
 def ahead(results: Results, reference: str = "fabolas") -> str:
     """For each problem and time, the tools whose median regret is lower than the reference's.
 
-    A star: also beyond chance, because the 95 % interval of the median difference over seeds does not hold zero.
+    A star: also beyond chance, because the 95 % interval of the median difference over seeds does not hold zero. With
+    fewer than `MIN_SEEDS` seeds there is no such interval, and no star.
     """
     index, rng = results.tools.index(reference), np.random.default_rng(0)
     drawn = rng.integers(len(results.seeds), size=(N_BOOTSTRAP, len(results.seeds)))
@@ -199,7 +201,8 @@ def ahead(results: Results, reference: str = "fabolas") -> str:
             cells = []
             for j in better:
                 gains = np.median((regrets[index] - regrets[j])[drawn], axis=1)
-                star = "\\*" if np.quantile(gains, 0.025) > 0.0 else ""
+                known = len(results.seeds) >= MIN_SEEDS
+                star = "\\*" if known and np.quantile(gains, 0.025) > 0.0 else ""
                 cells.append(f"{results.tools[j]} {_regret(medians[j])}{star}")
             if cells:
                 rows.append([problem, f"{time:g}", _regret(medians[index]), ", ".join(cells)])

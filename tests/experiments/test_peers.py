@@ -247,6 +247,11 @@ def test_tools_ahead_of_the_reference_are_listed_with_a_star_if_beyond_chance() 
     assert rows == [f"| p | {time} | 0.3000 | ahead 0.1000\\*, perhaps 0.2000 |" for time in (5, 20, 40)]
 
 
+def test_one_seed_shows_nothing_beyond_chance() -> None:
+    found = results({"fabolas": [[0.3], [0.001]], "ahead": [[0.1], [0.3]]})
+    assert summary.ahead(found).splitlines()[2] == "| p | 5 | 0.3000 | ahead 0.1000 |"
+
+
 def test_missing_runs_are_named() -> None:
     with pytest.raises(ValueError, match=r"1 runs are missing, the first is \('p', 'a', 0\)"):
         summary.complete(Journal(Path("does-not-exist")), ["p"], ["a"], [0], {"p": 0.1})
