@@ -5,7 +5,9 @@ import gzip
 import hashlib
 import json
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import fabolas
-from fabolas.plots import FIGURES
+from fabolas.plots import FIGURES, CannotDraw
+from fabolas.plots.model import model_of
 from fabolas.report import report_html, write_report
 from fabolas.report.content import FIGURE_NAMES, DrawnFigure, panel
 from fabolas.strategies.random import Random
@@ -143,6 +146,21 @@ def test_the_record_has_space_seed_conditions_and_versions(tmp_path: Path) -> No
         f"fabolas {fabolas.__version__}",
     ):
         assert text in page
+
+
+def test_a_file_whose_clauses_forbid_everything_has_a_report(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "run.db", 12, strategy="fabolas", effort=0.0)
+    space = fabolas.load(path).space.describe()
+    name = space["parameters"][0]["name"]
+    rule = {"kind": "comparison", "text": f"{name} >= 0", "name": name, "op": ">=", "coordinate": 0.0}
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        text = json.dumps({**space, "forbidden": [rule]})
+        connection.execute("UPDATE study SET value = ? WHERE key = 'space'", (text,))
+    page = report_of(path)
+    assert f"forbidden: {name} &gt;= 0" in page
+    study = fabolas.load(path)
+    with pytest.raises(CannotDraw, match="forbidden clauses of the space allow none"):
+        _ = model_of(study).optimum
 
 
 class Mine(Random):

@@ -1,3 +1,4 @@
+import json
 import os
 import sqlite3
 import subprocess
@@ -120,6 +121,45 @@ def test_a_space_from_its_description_has_the_same_cube() -> None:
     points = np.random.default_rng(0).random((50, PLAIN.dim + PLAIN.n_fidelities))
     np.testing.assert_array_equal(again.snap(points), PLAIN.snap(points))
     np.testing.assert_array_equal(again.log_fractions(points), PLAIN.log_fractions(points))
+
+
+def test_a_space_with_a_condition_comes_back_from_the_file(tmp_path: Path) -> None:
+    space = conditional()
+    with Study(space, strategy="random", storage=tmp_path / "study.db", seed=0) as study:
+        search(study, 8)
+    file = read(tmp_path / "study.db")
+    assert file.space == space
+    assert file.trials == study.trials
+    assert {"degree" in trial.config for trial in file.trials} == {True, False}
+
+
+def deep(levels: int) -> str:
+    """The text of a rule with so many levels."""
+    return '{"kind": "and", "text": "", "parts": [' * levels + "0" + "]}" * levels
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("\"degree if kernel == 'poly'\"", "expected a rule of the kind"),
+        ('{"kind": "custom", "text": "", "names": ["__import__"]}', "hyperparameters of the space"),
+        (deep(150), "at most 100 levels"),
+        (deep(100_000), "RecursionError|levels"),
+    ],
+    ids=["text", "name", "deep", "too deep for JSON"],
+)
+def test_a_file_with_a_hostile_rule_is_refused_with_a_reason(
+    rule: str, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "study.db"
+    with Study(conditional(), strategy="random", storage=path, seed=0) as study:
+        search(study, 2)
+    space = {**study.space.describe(), "conditions": {"degree": "HERE"}}
+    text = json.dumps(space).replace('"HERE"', rule)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE study SET value = ? WHERE key = 'space'", (text,))
+    with pytest.raises(ValueError, match=rf"is a study but is damaged \(.*({sentence})"):
+        load(path)
 
 
 KILLED = """

@@ -143,6 +143,9 @@ def test_a_configuration_without_its_inactive_hyperparameters_can_be_predicted_f
     assert [trial.config for trial in loaded.trials] == [trial.config for trial in study.trials]
     with pytest.raises(ValueError, match="none for 'x'"):
         loaded.predict({"kernel": "rbf"})
+    with pytest.raises(ValueError, match="got 'degree', inactive here"):
+        loaded.predict({**rbf, "degree": 3.0})
+    assert loaded.space == study.space
 
 
 def test_a_search_of_scikit_learn_can_be_loaded_and_predicts(tmp_path: Path) -> None:

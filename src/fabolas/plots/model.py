@@ -153,6 +153,9 @@ class Model:
         """p_min at the target: how often each configuration is the best one in joint samples of the posterior.
 
         The configurations are spread over the space, and denser around the best ones.
+
+        Raises:
+            CannotDraw: If all of them are forbidden, as in a damaged file.
         """
         rng = np.random.default_rng(0)
         best = self.evaluated[:_N_EVALUATED]
@@ -160,6 +163,8 @@ class Model:
         x = np.concatenate([best, sobol(_N_GLOBAL, self.space.dim, rng), steps])
         x = self.space.snap(np.unique(self.space.snap(x), axis=0))
         x = x[self.space.is_legal(x)]
+        if not len(x):
+            raise CannotDraw("The forbidden clauses of the space allow none of the configurations.")
         representers = Representers.at_points(self.fitted.surrogate.loss, self.at_target(x))
         K, R = representers.mean.shape
         Z = rng.normal(size=(K, -(-_N_SAMPLES // K), R))

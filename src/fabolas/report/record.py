@@ -11,6 +11,7 @@ from fabolas.plain_values import safe_repr
 from fabolas.plots.durations import duration
 from fabolas.plots.ticks import number
 from fabolas.report.readable import ReportableStudy, file_of
+from fabolas.space.description import condition_texts, forbidden_texts
 from fabolas.storage.reader import StudyFile
 
 _PACKAGES = ("numpy", "scipy", "emcee", "plotly")  # whose version may change the numbers and the figures
@@ -57,8 +58,8 @@ class StudyRecord:
                 *(_fidelity(entry) for entry in description["fidelities"]),
             ),
             rules=(
-                *(f"{rule}" for rule in description["conditions"]),
-                *(f"forbidden: {rule}" for rule in description["forbidden"]),
+                *condition_texts(description),
+                *(f"forbidden: {text}" for text in forbidden_texts(description)),
             ),
             facts=(*_facts(study, file), ("Page made", _utc(now)), ("Software", _versions())),
         )

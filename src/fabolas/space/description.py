@@ -1,11 +1,13 @@
-"""The description of a space: to JSON values, back to axes, and the differences of two descriptions."""
+"""The description of a space: to JSON values, back to its parts, and the differences of two descriptions."""
 
 import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fabolas.space.described_rules import rules_from_description
 from fabolas.space.fidelity import Fidelity
 from fabolas.space.parameters import Axis, Categorical, Constant, Float, Integer, Ordinal, label
+from fabolas.space.parse import ParsedSpace, parse_parameters
 from fabolas.space.rules import Rule
 
 _NUMERIC: dict[str, type[Float] | type[Integer]] = {"float": Float, "integer": Integer}
@@ -20,23 +22,29 @@ def describe(
 ) -> dict[str, Any]:
     """Return all that distinguishes two spaces, also the order of columns, as values that JSON can represent."""
     return {
-        "parameters": [{"name": name, **axis.describe()} for name, axis in axes.items()],
-        "conditions": sorted(f"{name} if {rule.text}" for name, rule in conditions.items()),
-        "forbidden": sorted(rule.text for rule in forbidden),
+        "parameters": [_describe_axis(name, axis) for name, axis in axes.items()],
+        "conditions": {name: rule.describe() for name, rule in sorted(conditions.items())},
+        "forbidden": [rule.describe() for rule in sorted(forbidden, key=lambda rule: rule.text)],
         "fidelities": [{"name": name, **fidelity.describe()} for name, fidelity in fidelities.items()],
     }
 
 
-def axes_from_description(description: Mapping[str, Any]) -> dict[str, Axis]:
-    """Return the described axes; a choice that Python cannot write as a literal is the text that describes it."""
-    return {entry["name"]: _axis(entry) for entry in description["parameters"]}
+def condition_texts(description: Mapping[str, Any]) -> list[str]:
+    """Return one text for each condition."""
+    return [f"{name} if {rule['text']}" for name, rule in description.get("conditions", {}).items()]
 
 
-def conditional_names(description: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of the hyperparameters that are not always active."""
-    names = [entry["name"] for entry in description["parameters"]]
-    rules: list[str] = description["conditions"]
-    return frozenset(name for name in names if any(rule.startswith(f"{name} if ") for rule in rules))
+def forbidden_texts(description: Mapping[str, Any]) -> list[str]:
+    """Return one text for each forbidden clause."""
+    return [rule["text"] for rule in description.get("forbidden", [])]
+
+
+def parameters_from_description(description: Mapping[str, Any]) -> ParsedSpace:
+    """Return the described axes and rules; a choice that Python cannot write as a literal is its text."""
+    axes = parse_parameters({entry["name"]: _axis(entry) for entry in description["parameters"]}).axes
+    # Rules that compare values need the values themselves, and not only texts of them.
+    exact = {e["name"] for e in description["parameters"] if e == _describe_axis(e["name"], axes[e["name"]])}
+    return ParsedSpace(axes, *rules_from_description(description, axes, frozenset(exact)))
 
 
 def fidelities_from_description(description: Mapping[str, Any]) -> dict[str, Fidelity]:
@@ -45,6 +53,10 @@ def fidelities_from_description(description: Mapping[str, Any]) -> dict[str, Fid
         entry["name"]: Fidelity(**{key: value for key, value in entry.items() if key != "name"})
         for entry in description["fidelities"]
     }
+
+
+def _describe_axis(name: str, axis: Axis) -> dict[str, Any]:
+    return {"name": name, **axis.describe()}
 
 
 def _axis(entry: Mapping[str, Any]) -> Axis:
@@ -78,8 +90,8 @@ def differences(this: Mapping[str, Any], recorded: Mapping[str, Any]) -> list[st
     return [
         *_named_differences("hyperparameter", this["parameters"], recorded.get("parameters", [])),
         *_named_differences("fidelity", this["fidelities"], recorded.get("fidelities", [])),
-        *_text_differences("condition", this["conditions"], recorded.get("conditions", [])),
-        *_text_differences("forbidden clause", this["forbidden"], recorded.get("forbidden", [])),
+        *_text_differences("condition", condition_texts(this), condition_texts(recorded)),
+        *_text_differences("forbidden clause", forbidden_texts(this), forbidden_texts(recorded)),
     ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from fabolas._types import Array, BoolArray
 from fabolas.space.parameters import Axis, Categorical, Float
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -44,7 +44,7 @@ class ConfigColumns:
 
 
 class Rule(Protocol):
-    """A statement that is true or false for a configuration. Two rules are equal if their texts are."""
+    """A statement that is true or false for a configuration. Two rules are equal if their descriptions are."""
 
     @property
     def text(self) -> str:
@@ -56,6 +56,9 @@ class Rule(Protocol):
 
     def holds(self, configs: ConfigColumns) -> BoolArray:
         """Return where the statement is true, (m,)."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the rule as values that JSON can represent; ``described_rules`` reads them back."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,13 @@ class Comparison:
         return frozenset({self.name})
 
     def holds(self, configs: ConfigColumns) -> BoolArray:
-        is_true: BoolArray = _OPERATORS[self.op](configs.coordinates[self.name], self.coordinate)
+        is_true: BoolArray = OPERATORS[self.op](configs.coordinates[self.name], self.coordinate)
         active = configs.active[self.name]
         return is_true | ~active if self.op == "!=" else is_true & active
+
+    def describe(self) -> dict[str, Any]:
+        own = {"name": self.name, "op": self.op, "coordinate": self.coordinate}
+        return {"kind": "comparison", "text": self.text, **own}
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,10 @@ class Membership:
     def holds(self, configs: ConfigColumns) -> BoolArray:
         return np.isin(configs.coordinates[self.name], self.coordinates) & configs.active[self.name]
 
+    def describe(self) -> dict[str, Any]:
+        own = {"name": self.name, "coordinates": sorted(self.coordinates)}
+        return {"kind": "membership", "text": self.text, **own}
+
 
 @dataclass(frozen=True)
 class _Connective:
@@ -111,6 +122,9 @@ class _Connective:
     @property
     def names(self) -> frozenset[str]:
         return frozenset[str]().union(*(part.names for part in self.parts))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self._word, "text": self.text, "parts": [part.describe() for part in self.parts]}
 
 
 class Conjunction(_Connective):
@@ -161,6 +175,9 @@ class Relation:
             is_true = self._compare_numbers(left, right, x, y)
         return is_true & configs.active[self.left] & configs.active[self.right]
 
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "relation", "text": self.text, "left": self.left, "op": self.op, "right": self.right}
+
     def check_comparable(self, axes: Mapping[str, Axis]) -> None:
         """Raise TypeError now, and not during the search, if Python cannot compare the two sides."""
         left, right = axes[self.left], axes[self.right]
@@ -178,7 +195,7 @@ class Relation:
 
     def _compare_choices(self, left: Categorical, right: Categorical) -> BoolArray:
         """Return the truth for each pair of choices, (left choices, right choices)."""
-        compare = _OPERATORS[self.op]
+        compare = OPERATORS[self.op]
         return np.array([[bool(compare(a, b)) for b in right.choices] for a in left.choices])
 
     def _compare_numbers(self, left: Axis, right: Axis, x: Array, y: Array) -> BoolArray:
@@ -187,7 +204,7 @@ class Relation:
         near = np.isclose(a, b, rtol=1e-9) & (isinstance(left, Float) or isinstance(right, Float))
         for row in np.flatnonzero(near):
             a[row], b[row] = left.value(float(x[row])), right.value(float(y[row]))
-        is_true: BoolArray = _OPERATORS[self.op](a, b)
+        is_true: BoolArray = OPERATORS[self.op](a, b)
         return is_true
 
 
@@ -219,3 +236,45 @@ class CustomRule:
         m = len(next(iter(configs.coordinates.values())))
         blank = {} if self.inactive is None else dict.fromkeys(configs.axes, self.inactive)
         return np.array([bool(self.is_true(blank | configs.config(row))) for row in range(m)], dtype=np.bool_)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "custom", "text": self.text, "names": sorted(self.names)}
+
+
+@dataclass(frozen=True)
+class UnknownRule:
+    """A rule of a file that cannot be evaluated without the code of the study, for example a ``CustomRule``.
+
+    Attributes:
+        text: The statement.
+        names: The hyperparameters it depends on.
+        description: The rule as the file describes it.
+        assumed: What it is taken for: a condition for true, a forbidden clause for false.
+    """
+
+    text: str
+    names: frozenset[str]
+    description: dict[str, Any]
+    assumed: bool
+
+    def holds(self, configs: ConfigColumns) -> BoolArray:
+        return np.full(len(next(iter(configs.coordinates.values()))), self.assumed)
+
+    def describe(self) -> dict[str, Any]:
+        return self.description
+
+
+def parents_first(axes: Mapping[str, Axis], conditions: Mapping[str, Rule]) -> tuple[str, ...]:
+    """Return the conditional hyperparameters, each one after those that its condition depends on."""
+    order: list[str] = []
+    waiting = [name for name in axes if name in conditions]
+    while waiting:
+        ready = [name for name in waiting if not conditions[name].names & set(waiting)]
+        if not ready:
+            raise ValueError(
+                f"expected conditions without cycles, got {', '.join(map(repr, waiting))}, which depend on each other; "
+                "remove a condition"
+            )
+        order += ready
+        waiting = [name for name in waiting if name not in ready]
+    return tuple(order)

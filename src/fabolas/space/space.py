@@ -10,16 +10,15 @@ import numpy as np
 
 from fabolas._types import Array, BoolArray
 from fabolas.space.description import (
-    axes_from_description,
-    conditional_names,
     describe,
     differences,
     fidelities_from_description,
+    parameters_from_description,
 )
 from fabolas.space.fidelity import Fidelity, parse_fidelities
 from fabolas.space.parameters import Axis, Categorical, Constant, Ordinal
 from fabolas.space.parse import ParsedSpace, parse_parameters
-from fabolas.space.rules import ConfigColumns, Rule
+from fabolas.space.rules import ConfigColumns, Rule, UnknownRule, parents_first
 from fabolas.space.validation import finite_number
 
 if TYPE_CHECKING:
@@ -57,8 +56,6 @@ class Space:
     _axes: dict[str, Axis]
     _conditions: dict[str, Rule]  # name of a conditional hyperparameter -> when it is active
     _forbidden: tuple[Rule, ...]
-    # Of a loaded space: names that may be missing in a configuration.
-    _optional: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -91,19 +88,20 @@ class Space:
             for axis in columns
         )
         self._defaults = [axis.default_coordinate() for axis in columns]
-        self._conditional_names = _parents_first(self._axes, self._conditions)
+        self._conditional_names = parents_first(self._axes, self._conditions)
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> Space:
-        """Return a space with the axes and fidelities of a description, to read recorded points and to predict.
+        """Return the space that ``describe`` described, equal to the original one.
 
-        It has no conditions and no forbidden clauses, so it must not suggest new points. Hyperparameters that are
-        not always active may be left out of a configuration. A choice that Python cannot write as a literal, such
-        as a function, is the text that describes it.
+        Two things cannot be in a description. A choice that Python cannot write as a literal, such as a function, comes
+        back as the text that describes it. A rule that only the code of the study can evaluate is not checked:
+        hyperparameters with such a condition are always active, but may be left out of a configuration.
+
+        Raises:
+            ValueError, TypeError, KeyError: The description is not one of a space.
         """
-        space = cls(axes_from_description(description), fidelities_from_description(description))
-        space._optional = conditional_names(description)
-        return space
+        return cls(parameters_from_description(description), fidelities_from_description(description))
 
     def encode(self, config: Mapping[str, Any], fidelity: Mapping[str, Any] | None = None) -> Array:
         """Map a configuration and its fidelities (None: the target) to their point (d + f,).
@@ -129,7 +127,8 @@ class Space:
 
     def _check_active_names(self, config: Mapping[str, Any], configs: ConfigColumns) -> None:
         active = {name for name in self._axes if configs.active[name][0]}
-        if missing := active - config.keys() - self._optional:
+        optional = {name for name, rule in self._conditions.items() if isinstance(rule, UnknownRule)}
+        if missing := active - config.keys() - optional:
             raise ValueError(
                 f"expected a value for each active hyperparameter, got none for {_listed(missing)}; add them"
             )
@@ -337,18 +336,6 @@ class Space:
             for name in self._conditional_names:
                 active[name] = self._conditions[name].holds(configs)
         return active
-
-
-def _parents_first(axes: Mapping[str, Axis], conditions: Mapping[str, Rule]) -> tuple[str, ...]:
-    """Return the conditional hyperparameters, each one after those that its condition depends on."""
-    order: list[str] = []
-    waiting = [name for name in axes if name in conditions]
-    while waiting:
-        ready = [name for name in waiting if not conditions[name].names & set(waiting)]
-        assert ready, "ConfigSpace refuses cyclic conditions"
-        order += ready
-        waiting = [name for name in waiting if name not in ready]
-    return tuple(order)
 
 
 def _check_different_names(axes: Mapping[str, Any], fidelities: Mapping[str, Any]) -> None:

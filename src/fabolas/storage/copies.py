@@ -240,7 +240,7 @@ def _suggestion_of_row(row: tuple[Any, ...], space: Space) -> Suggestion:
     point = point_of_blob(number, blob, space)
     config, fidelity = space.decode(point)
     with suppress(TypeError, ValueError, RecursionError):
-        # The point also has values for inactive names, and choices that only the text has exactly.
+        # The point has values for names whose condition is not known here, and only the text has some choices exactly.
         active = json.loads(text)
         config = {name: active[name] for name in map(to_json, config) if name in active} or config
     return Suggestion(

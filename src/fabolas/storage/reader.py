@@ -51,7 +51,7 @@ class StudyFile:
         strategy: Name of the strategy.
         options: The strategy's options.
         seed: The study's seed.
-        space: Parameters and fidelities, without conditions and forbidden clauses.
+        space: The space, see ``Space.from_description``.
         suggestions: All suggestions, ordered by id. A choice that Python cannot write as a literal is its text.
         started: Suggestion id -> when its evaluation started, in seconds since the epoch.
         trials: All trials in the order in which they ended, then the early outcomes.
@@ -60,8 +60,7 @@ class StudyFile:
         lost_its_log: Whether the last trials may be missing, because the file was copied during a run without its
             log (``<name>-wal``), or the log was deleted after a crash.
         trajectory: (elapsed, incumbent) pairs.
-        space_description: The space as it was described when the study was created, with its conditions and forbidden
-            clauses as text.
+        space_description: The space as it was described when the study was created.
         reports: Suggestion id -> what its training has reported so far, for suggestions without a trial.
     """
 
@@ -205,7 +204,7 @@ def _load(path: Path, owner: int | None, connection: sqlite3.Connection) -> Stud
         point = point_of_blob(number, blob, space)
         decoded, fidelity = space.decode(point)
         values = {to_json(name): value for name, value in decoded.items()}
-        active = json.loads(config)  # the point also has values for inactive names
+        active = json.loads(config)  # a condition that is an UnknownRule counts as true in `decoded`
         if not (isinstance(active, dict) and active.keys() <= values.keys()):
             raise ValueError(f"the configuration of suggestion {number} is not in the space")
         chosen = {name: value for name, value in values.items() if name in active}

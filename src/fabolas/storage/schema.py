@@ -37,7 +37,7 @@ from fabolas.storage.files import create_draft
 from fabolas.trials import Incumbent, Suggestion, Trial
 
 APPLICATION_ID = 0x4641424F  # "FABO"
-SCHEMA = 6  # version of the tables; only this one is read
+SCHEMA = 7  # version of the tables and of the JSON in them; only this one is read
 EARLY_OUTCOMES = "reported"  # the table of the early outcomes
 RUN_BUDGET = "run_budget"  # key in the table study: the budget of the run that has or had the study open
 FILE_ID = "file_id"  # key in the table study: a random text by which a file is told from another one

@@ -36,7 +36,7 @@ class LoadedStudy(StudyView):
 
     The space comes from the file too. Choices that Python can write as a literal (text, numbers, None, tuples, ...)
     come back as they were. Other choices, functions and classes for example, come back as their text. Conditions
-    and forbidden clauses are not checked: ``predict`` takes any values within the ranges.
+    and forbidden clauses of ConfigSpace come back too; those of your own types are not checked.
 
     Attributes:
         file: All that the file contains.
