@@ -48,8 +48,10 @@ def test_a_loss_has_the_digits_that_its_deviation_justifies(value: float, std: f
 
 
 def test_a_measured_loss_is_written_as_the_predicted_one() -> None:
-    assert [plain(loss) for loss in (0.03112, -1193.2, 9999.8, 12_345.6)] == [
+    assert [plain(loss) for loss in (0.03112, 999.9, 999.96, -1193.2, 9999.8, 12_345.6)] == [
         "0.03112",
+        "999.9",
+        "1,000",
         "-1,193",
         "10,000",
         "12,346",

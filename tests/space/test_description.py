@@ -168,7 +168,6 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         "compared",
     ),
     "custom": ({"kind": "custom", "text": "x", "names": ["os.system"]}, "got the name 'os.system'"),
-    "too deep": (nested(200, LR), "at most 100 levels"),
 }
 
 
@@ -207,3 +206,32 @@ def test_nested_rules_come_back() -> None:
     assert space.describe() == description
     raw = points(space, seed=0)
     np.testing.assert_array_equal(space.is_legal(raw), space.snap(raw)[:, space.names.index("lr")] <= 0.5)
+
+
+def test_rules_with_more_than_100_levels_come_back_as_their_texts() -> None:
+    description = {**Space(small()).describe(), "forbidden": [nested(120, LR)]}
+    space = Space.from_description(description)
+    assert space.describe() == description
+    assert space.is_legal(points(space, seed=0)).all()
+
+
+def test_a_relation_between_too_many_pairs_of_choices_is_not_evaluated() -> None:
+    many = list(range(1500))
+    space = ConfigurationSpace({"a": many, "b": many})
+    space.add(ForbiddenGreaterThanRelation(space["a"], space["b"]))
+    description = Space(space).describe()
+    again = Space.from_description(description)
+    assert again.describe() == description
+    assert again.is_legal(points(again, seed=0)).all()
+
+
+def test_a_coordinate_may_be_a_whole_number() -> None:
+    """Other writers of JSON write 1.0 as 1."""
+    description = {**Space(small()).describe(), "forbidden": [{**LR, "coordinate": 1}]}
+    assert Space.from_description(description).describe()["forbidden"] == [{**LR, "coordinate": 1.0}]
+
+
+def test_a_hyperparameter_that_is_described_twice_is_refused() -> None:
+    description = Space(small()).describe()
+    with pytest.raises(ValueError, match="expected each hyperparameter once"):
+        Space.from_description({**description, "parameters": [*description["parameters"]] * 2})

@@ -228,7 +228,7 @@ def plain(value: float, std: float = 0.0) -> str:
     if not _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
         return number(value, 4).replace("−", "-")
     if abs(value) < 1e4:
-        return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"  # which rounds to four digits
     return _fixed(value, _decimals(value, std) if 0 < std < math.inf else 0)
 
 

@@ -1,11 +1,12 @@
 """Rules from their descriptions. A description comes from a file, so nothing in it is trusted."""
 
+import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fabolas.space.parameters import Axis
+from fabolas.space.parameters import Axis, Categorical
 from fabolas.space.rules import (
     OPERATORS,
     Comparison,
@@ -18,7 +19,9 @@ from fabolas.space.rules import (
     parents_first,
 )
 
-_MAX_DEPTH = 100  # of connectives in connectives
+# Parts of a rule that are more expensive to read back are an `UnknownRule`: deeper levels of connectives, and relations
+# between so many pairs of choices.
+_MAX_DEPTH, _MAX_PAIRS = 100, 1_000_000
 
 
 def rules_from_description(
@@ -73,8 +76,6 @@ class _Reader:
 
     def rule(self, described: Any, depth: int = 0) -> Rule:
         """Return a rule."""
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"expected a rule with at most {_MAX_DEPTH} levels, got one with more")
         rule = self._rule(described, depth)
         if rule.text != described["text"]:
             raise ValueError(f"expected a rule with the text {_shown(rule.text)}, got {_shown(described)}")
@@ -82,6 +83,8 @@ class _Reader:
 
     def _rule(self, described: Any, depth: int) -> Rule:
         match described:
+            case {"kind": str(), "text": str(text)} if depth > _MAX_DEPTH:
+                return UnknownRule(text, frozenset(), dict(described), assumed=False)
             case {"kind": "comparison", "text": str(text), "name": name, "op": str(op), "coordinate": at}:
                 return Comparison(self.known(name), _operator(op), _coordinate(at), text)
             case {"kind": "membership", "text": str(text), "name": name, "coordinates": [*listed]}:
@@ -102,7 +105,9 @@ class _Reader:
         )
 
     def _relation(self, relation: Relation) -> Rule:
-        if not relation.names <= self.exact:
+        sides = (self.axes[relation.left], self.axes[relation.right])
+        n_pairs = math.prod(len(axis.choices) for axis in sides if isinstance(axis, Categorical))
+        if not relation.names <= self.exact or n_pairs > _MAX_PAIRS:
             return _as_unknown(relation)
         relation.check_comparable(self.axes)
         return relation
@@ -123,9 +128,9 @@ def _operator(op: str) -> str:
 
 
 def _coordinate(value: Any) -> float:
-    if not isinstance(value, float) or not 0.0 <= value <= 1.0:
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0.0 <= value <= 1.0:
         raise ValueError(f"expected a coordinate in [0, 1] in a rule, got {_shown(value)}")
-    return value
+    return float(value)
 
 
 def _shown(value: object) -> str:

@@ -1,6 +1,7 @@
 """The description of a space: to JSON values, back to its parts, and the differences of two descriptions."""
 
 import ast
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,9 @@ def forbidden_texts(description: Mapping[str, Any]) -> list[str]:
 
 def parameters_from_description(description: Mapping[str, Any]) -> ParsedSpace:
     """Return the described axes and rules; a choice that Python cannot write as a literal is its text."""
+    names = [entry["name"] for entry in description["parameters"]]
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected each hyperparameter once, got {reprlib.repr(names)}")
     axes = parse_parameters({entry["name"]: _axis(entry) for entry in description["parameters"]}).axes
     # Rules that compare values need the values themselves, and not only texts of them.
     exact = {e["name"] for e in description["parameters"] if e == _describe_axis(e["name"], axes[e["name"]])}
