@@ -5,15 +5,15 @@ import pytest
 
 from fabolas.sklearn.few_trials import rows_for_few_trials
 
-SHORT, ALL_ROWS = 20.0, 4000
+SHORT, ALL_ROWS = 15.0, 4000
 
 
 def test_without_a_known_cost_nothing_is_changed() -> None:
     assert rows_for_few_trials(np.array([]), np.array([]), SHORT, ALL_ROWS) is None
 
 
-@pytest.mark.parametrize(("budget", "short"), [(35.9, True), (36.1, False)])
-def test_a_budget_is_short_if_it_has_room_for_fewer_than_36_of_the_smallest_trials(
+@pytest.mark.parametrize(("budget", "short"), [(19.9, True), (20.1, False)])
+def test_a_budget_is_short_if_it_has_room_for_fewer_than_20_of_the_smallest_trials(
     budget: float, short: bool
 ) -> None:
     sizes, costs = np.array([100, 100, 400]), np.array([0.5, 1.5, 9.0])  # the smallest take 1 s on average

@@ -106,7 +106,7 @@ def test_time_that_is_left_after_a_disappointing_run_on_all_the_rows_is_used_for
         (1.0, 50.0, [100, 400, 1600, FULL]),  # few rows are not cheaper
         (1.0, 10_000.0, [100, 100, 100, 100]),  # the budget has room for many trials
         (0.0, 50.0, [100, 100, 100, 100]),  # few rows are cheap, so that there is room for many
-        (0.1, 40.0, [100, 400, 100, 100]),  # 400 rows cost 1.55 times as much as 100
+        (0.1, 20.0, [100, 400, 100, 100]),  # 400 rows cost 1.55 times as much as 100
     ],
 )
 def test_if_few_trials_fit_and_few_rows_are_hardly_cheaper_the_design_has_more_rows(
@@ -116,6 +116,17 @@ def test_if_few_trials_fit_and_few_rows_are_hardly_cheaper_the_design_has_more_r
     space = Space(hyperparameters, {"rows": (100, FULL)})
     trials, _ = run(space, lambda p: 10.0, Budget(budget, 8), verify=False, fixed=fixed)
     assert sizes(trials)[:4] == expected
+
+
+def test_steps_of_the_verification_do_not_count_as_sizes_of_the_design() -> None:
+    space = Space({name: Float(0.0, 1.0) for name in "xabcd"}, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 1.0, Budget(15.0, 8), fixed=1.0)
+    assert {trial.suggestion.origin for trial in trials[:4]} == {"design", "verification"}
+    assert [int(t.fidelity["rows"]) for t in trials if t.suggestion.origin == "design"][:3] == [
+        100,
+        400,
+        1600,
+    ]
 
 
 @pytest.mark.parametrize("seed", slow(0, 1))

@@ -8,6 +8,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.sklearn.few_trials import rows_for_few_trials
 from fabolas.study import Study
+from fabolas.trials import DESIGN
 
 # If more configurations than this are left, their costs are not predicted: running all is taken as not affordable.
 _MAX_PREDICTED = 200
@@ -115,19 +116,21 @@ class Candidates:
             return point
         return self._on_at_least(point, enough)
 
-    def for_few_trials(self, point: Array, seconds: float) -> Array:
+    def for_few_trials(self, point: Array, budget: float) -> Array:
         """The point of the initial design on more rows, if the time budget has room for few trials.
 
         Args:
             point: (d + f,).
-            seconds: Seconds that are left for trials.
+            budget: Seconds of the whole search.
         """
-        space, history = self._study.space, self._study.history
-        known = history.complete & ~history.added & (history.costs > 0)
-        if not (space.fidelities and known.any()):
-            return point
-        sizes = space.fidelity_values(history.points[known, space.dim :])[:, 0]
-        rows = rows_for_few_trials(sizes, history.costs[known], self._study.spent + seconds, self._max_size)
+        design = [
+            trial
+            for trial in self._study.trials
+            if trial.suggestion.origin == DESIGN and trial.status == "complete" and trial.cost > 0.0
+        ]
+        sizes = np.array([self._size(trial.fidelity) for trial in design])
+        costs = np.array([trial.cost for trial in design])
+        rows = rows_for_few_trials(sizes, costs, budget, self._max_size)
         return point if rows is None else self._on_at_least(point, rows)
 
     def _on_at_least(self, point: Array, rows: int) -> Array:

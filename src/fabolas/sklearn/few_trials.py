@@ -9,20 +9,20 @@ import numpy as np
 
 from fabolas._types import Array
 
-# A time budget has room for few trials if it has room for fewer trials of the smallest size than this.
-_FEW_TRIALS = 36
-# The next size is this many times as large, as long as the cost grows by less than a factor of `_MAX_GROWTH`.
+# With room for fewer trials of the smallest size than this, ten configurations would take more than half of the budget.
+_FEW_TRIALS = 20
+# The next size is this many times as large, as long as each such step costs less than `_MAX_GROWTH` times as much.
 _SIZE_STEP, _MAX_GROWTH = 4.0, 1.5
 
 
 def rows_for_few_trials(sizes: Array, costs: Array, budget: float, max_size: int) -> int | None:
-    """The number of rows of the next trial: the largest that costs hardly more than the smallest.
+    """The number of rows of the next trial of the design.
 
-    It is found in steps: the smallest size, 4 times as many rows, 16 times as many. The cost of a size is the geometric
-    mean of its trials, because they are of different configurations.
+    It is 4 times the largest size so far, as long as four times the rows cost less than 1.5 times as much. The cost of
+    a size is the geometric mean of its trials, because they are of different configurations.
 
     Args:
-        sizes: (n,) rows of the trials with a known cost.
+        sizes: (n,) rows of the trials of the design with a known cost.
         costs: (n,) their seconds.
         budget: Seconds of the whole search.
         max_size: All rows.

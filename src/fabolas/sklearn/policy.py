@@ -104,8 +104,8 @@ class SearchPolicy:
         remaining = spendable(seconds, 0.0 if verification is None else verification.reserve(run))
         proposal = study.propose(remaining=remaining, at_target=final)
         point = self._candidates.on_enough_rows(proposal.point)
-        if proposal.origin == DESIGN and remaining is not None:
-            point = self._candidates.for_few_trials(point, remaining)
+        if proposal.origin == DESIGN and run.budget.seconds is not None:
+            point = self._candidates.for_few_trials(point, run.budget.seconds)
         too_late = final and not self._candidates.is_at_target(point)
         if too_late and verification is not None and not verification.should_try_target(run):
             study.discard()
