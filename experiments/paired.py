@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from experiments.families import FAMILIES, YAHPO_SCENARIOS
 
 MIN_SEEDS = 3  # fewer say nothing
 
@@ -49,3 +53,25 @@ def mean_known(values: np.ndarray) -> np.ndarray:
     known = np.isfinite(values)
     total = np.where(known, values, 0.0).sum(axis=-1)
     return np.where(known.any(axis=-1), total / np.maximum(known.sum(axis=-1), 1), np.nan)
+
+
+def versions_parser(
+    description: str | None, first_seed: int
+) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser of a comparison of two versions, with the commands `run` and `compare`; and that of `run`."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data: adds its problems")
+    running.add_argument(
+        "--problems", nargs="+", choices=[*FAMILIES, *YAHPO_SCENARIOS], default=list(FAMILIES)
+    )
+    running.add_argument("--first-seed", type=int, default=first_seed)
+    running.add_argument("--seeds", type=int, default=20)
+    running.add_argument("--journal", type=Path, required=True)
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    return parser, running

@@ -18,7 +18,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,8 @@ import numpy as np
 import fabolas
 from experiments import lines
 from experiments.clock import Clock
-from experiments.families import FAMILIES, YAHPO_SCENARIOS, add_yahpo
-from experiments.paired import factor_cell, paired_log_ratios
+from experiments.families import FAMILIES, add_yahpo
+from experiments.paired import factor_cell, paired_log_ratios, versions_parser
 from fabolas.budget import Budget, Timer
 from fabolas.engine import Engine
 from fabolas.execution import Ended, Inline, Job
@@ -110,22 +109,8 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Runs searches of one version, or compares two journals."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run")
-    running.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data: adds its problems")
-    running.add_argument(
-        "--problems", nargs="+", choices=[*FAMILIES, *YAHPO_SCENARIOS], default=list(FAMILIES)
-    )
+    parser, running = versions_parser(__doc__, first_seed=5000)
     running.add_argument("--strategy", choices=["fabolas", "random"], default="fabolas")
-    running.add_argument("--first-seed", type=int, default=5000)
-    running.add_argument("--seeds", type=int, default=20)
-    running.add_argument("--journal", type=Path, required=True)
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("old", type=Path)
-    comparing.add_argument("new", type=Path)
     arguments = parser.parse_args()
     {"run": run, "compare": compare}[arguments.command](arguments)
 

@@ -16,15 +16,14 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fabolas
 from experiments import lines
-from experiments.families import FAMILIES, YAHPO_SCENARIOS, add_yahpo
-from experiments.paired import factor_cell, mean_known, paired_log_ratios
+from experiments.families import FAMILIES, add_yahpo
+from experiments.paired import factor_cell, mean_known, paired_log_ratios, versions_parser
 
 CHECKPOINTS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # in full trainings
 SHOWN = (1.0, 5.0, 20.0)
@@ -86,21 +85,7 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Runs searches of one version, or compares two journals."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run")
-    running.add_argument("--yahpo", type=Path, help="directory of YAHPO Gym's data: adds its problems")
-    running.add_argument(
-        "--problems", nargs="+", choices=[*FAMILIES, *YAHPO_SCENARIOS], default=list(FAMILIES)
-    )
-    running.add_argument("--first-seed", type=int, default=400)
-    running.add_argument("--seeds", type=int, default=20)
-    running.add_argument("--journal", type=Path, required=True)
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("old", type=Path)
-    comparing.add_argument("new", type=Path)
+    parser, _ = versions_parser(__doc__, first_seed=400)
     arguments = parser.parse_args()
     {"run": run, "compare": compare}[arguments.command](arguments)
 
