@@ -545,7 +545,9 @@ def test_a_second_run_whose_budget_is_used_up_says_that_nothing_was_run(tmp_path
     )
     assert "no trial was run now" not in str(run())
     assert "no trial was run now, because earlier runs of this study have used up the budget" in str(run())
-    assert "no trial was run now" not in str(run(fresh_budget=True))
+    again = str(run(fresh_budget=True))
+    assert "no trial was run now" not in again
+    assert "the study was continued: 4 trials before, 4 now" in again
 
 
 def test_a_second_run_that_ends_at_once_says_why(tmp_path: Path) -> None:

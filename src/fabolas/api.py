@@ -16,7 +16,7 @@ import numpy as np
 from fabolas.budget import Budget, Clock, Duration, Timer, seconds_of
 from fabolas.caller_warning import warn_caller
 from fabolas.direction import Direction
-from fabolas.display import error_summary, safe_lines, safe_text
+from fabolas.display import counted, error_summary, safe_lines, safe_text
 from fabolas.engine import Callback, Engine, RunSummary
 from fabolas.execution import Limits, Objective, backend_for, wants_context
 from fabolas.execution.checkpoints import CheckpointLimits
@@ -48,7 +48,7 @@ class Result(StudyView):
         study: The study when the run ended.
         summary: How the run ended.
         unverified: Why the answer is not verified; see the attribute.
-        ran_nothing: Whether earlier runs had used up the budget, so that no trial was run.
+        n_before: How many trials the study had before the run.
 
     Attributes:
         interrupted: Whether Ctrl-C ended the run.
@@ -65,7 +65,7 @@ class Result(StudyView):
         summary: RunSummary,
         unverified: str | None = None,
         *,
-        ran_nothing: bool = False,
+        n_before: int = 0,
     ) -> None:
         super().__init__(
             study.space,
@@ -73,7 +73,7 @@ class Result(StudyView):
         )
         self._strategy, self._summary = study.strategy, summary
         self.interrupted, self.given_up, self.stopped = summary.interrupted, summary.given_up, summary.stopped
-        self.unverified, self._ran_nothing = unverified, ran_nothing
+        self.unverified, self._n_before = unverified, n_before
 
     @property
     def strategy(self) -> Strategy:
@@ -109,8 +109,13 @@ class Result(StudyView):
         )
 
     def _counts_text(self) -> str:
-        if not self._ran_nothing:
-            return super()._counts_text()
+        counts, n_now = super()._counts_text(), len(self.trials) - self._n_before
+        if not self._n_before:
+            return counts
+        if n_now or self.interrupted:
+            return (
+                f"{counts}\nthe study was continued: {counted(self._n_before, 'trial')} before, {n_now} now"
+            )
         ended_early = self.stopped or self.given_up
         why = (
             ", because earlier runs of this study have used up the budget; give a larger one, fresh_budget=True or "
@@ -118,10 +123,10 @@ class Result(StudyView):
             if ended_early is None
             else f": {ended_early}"
         )
-        return f"{super()._counts_text()}\nno trial was run now{why}"
+        return f"{counts}\nno trial was run now{why}"
 
     def __repr__(self) -> str:
-        counts = f"{len(self.trials)} trials in {self.elapsed:.4g} s"
+        counts = f"{counted(len(self.trials), 'trial')} in {self.elapsed:.4g} s"
         incumbent = self.incumbent()
         best = (
             "no answer"
@@ -280,9 +285,8 @@ def minimize(
         with show_progress(progress, budget, clock) as display:
             summary = engine.run(display if progress else None, interrupts)
         _check_answer(study, summary)
-        ran_nothing = 0 < n_before == len(study.trials) and not summary.interrupted
         unverified = why_unverified(study, budget, summary.incumbent) if policy.verifies else None
-        return Result(study, summary, unverified, ran_nothing=ran_nothing)
+        return Result(study, summary, unverified, n_before=n_before)
 
 
 def _policy(study: Study, verify: bool) -> Policy:

@@ -118,6 +118,14 @@ def test_if_few_trials_fit_and_few_rows_are_hardly_cheaper_the_design_has_more_r
     assert sizes(trials)[:4] == expected
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_both_of_two_candidates_are_run_on_all_the_rows(seed: int) -> None:
+    """After one trial the cost limit of the other candidate is many times its predicted cost."""
+    space = Space({"x": [0.1, 0.4]}, {"rows": (100, FULL)})
+    trials, _ = run(space, lambda p: 8.0 if p["x"] == 0.1 else 3.0, Budget(40.0), seed)
+    assert sizes(trials) == [FULL, FULL]
+
+
 def test_steps_of_the_verification_do_not_count_as_sizes_of_the_design() -> None:
     space = Space({name: Float(0.0, 1.0) for name in "xabcd"}, {"rows": (100, FULL)})
     trials, _ = run(space, lambda p: 1.0, Budget(15.0, 8), fixed=1.0)

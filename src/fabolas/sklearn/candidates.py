@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from fabolas._types import Array
+from fabolas.budget import Budget
 from fabolas.sklearn.few_trials import rows_for_few_trials
 from fabolas.study import Study
+from fabolas.target_plan import PredictedCost, probably_fits
 from fabolas.trials import DESIGN
 
 # If more configurations than this are left, their costs are not predicted: running all is taken as not affordable.
@@ -61,10 +63,12 @@ class Candidates:
         points = self._study.space.at_target(left)
         return float(self._study.predict_points(points).cost_limit.sum()) <= seconds
 
-    def is_affordable(self, config: dict[str, Any], seconds: float) -> bool:
-        """Whether a trial on all rows takes at most this many seconds; True before the first complete trial."""
-        known = self._study.history.complete.any()
-        return not known or float(self._study.predict(config).cost_limit[0]) <= seconds
+    def is_affordable(self, config: dict[str, Any], seconds: float, budget: Budget) -> bool:
+        """Whether a trial on all rows probably ends in this many seconds; True before the first complete trial."""
+        if not self._study.history.complete.any():
+            return True
+        cost = PredictedCost.of(self._study, config)
+        return bool(probably_fits(self._study, cost.median, cost.limit, seconds, budget))
 
     def random_configuration(self, size: int) -> dict[str, Any]:
         """Return a random configuration, which depends on the seed and the number of trials.

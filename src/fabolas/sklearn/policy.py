@@ -75,7 +75,7 @@ class SearchPolicy:
             return None
         if self._can_run_all(run, seconds):
             config = self._candidates.random_configuration(self._max_size)
-            affordable = self._candidates.is_affordable(config, seconds)
+            affordable = self._candidates.is_affordable(config, seconds, run.budget)
             return study.ask_for(config, queued=True, origin=RANDOM) if affordable else None
         final = verification is not None and verification.is_final(run)
         if verification is not None and final and run.trials_left <= N_FINALISTS:
