@@ -302,6 +302,8 @@ class TestSlices:
         record = compute("slices", study)
         assert {s.axis.name for s in record.slices} == study.best_config.keys()
         assert all(name in record.note for name in inactive)
+        with pytest.raises(CannotDraw, match=f"Not active in the answer: {min(inactive)}"):
+            compute("slices", study, names=(min(inactive),))
 
     def test_of_many_hyperparameters_the_most_important_are_shown(self):
         record = compute("slices", case("20 dimensions"))

@@ -72,14 +72,12 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
     """
     model, what = model_of(study), loss_or_value(study.direction)
     x, inactive = answer_of(study, model)
-    if names is None:
-        active = [name for name in model.by_importance if name not in inactive]
-        chosen, left_out = tuple(active[:MAX_PANELS]), len(active) - MAX_PANELS
-    else:
-        chosen, left_out = check_names(study, names), 0
+    asked = model.by_importance if names is None else check_names(study, names)
+    active = [name for name in asked if name not in inactive]
+    chosen = active[:MAX_PANELS] if names is None else active
     axes = [parameter_axis(study.space, name, _N_POSITIONS) for name in chosen]
     if not axes:
-        raise CannotDraw("No hyperparameter is active in the answer.")
+        raise CannotDraw(_note(asked, 0))
     points = np.concatenate([_along(model, x, axis) for axis in axes])
     flat, history = model.loss(points), study.history
     at_target = history.complete & study.space.is_at_target(history.points)
@@ -98,7 +96,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
         float(model.loss(model.at_target(x[None])).centre[0]),
         what,
         where(study),
-        _note(inactive if names is None else (), left_out),
+        _note(tuple(n for n in inactive if names is None or n in names), len(active) - len(chosen)),
     )
 
 
