@@ -143,7 +143,7 @@ def deep(levels: int) -> str:
     [
         ("\"degree if kernel == 'poly'\"", "expected a rule of the kind"),
         ('{"kind": "custom", "text": "", "names": ["__import__"]}', "hyperparameters of the space"),
-        (deep(150), "at most 100 levels"),
+        (deep(150), "expected a rule with the text"),
         (deep(100_000), "RecursionError|levels"),
     ],
     ids=["text", "name", "deep", "too deep for JSON"],

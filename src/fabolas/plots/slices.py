@@ -216,15 +216,7 @@ def _slice_layers(
         for ends, colour, width in (((floor, shade), "second", 9.0), ((low, high), "answer", 3.0)):
             layers.append(Line(across, np.column_stack([*ends, gap]).ravel(), colour, width, alpha=0.45))
         layers.append(Points(x, np.clip(of.centre, *limits), "answer", size=9, hover=texts))
-    answer = np.array([each.answer])
-    layers.append(
-        Points(
-            answer,
-            np.array([record.answer]),
-            "answer",
-            "star",
-            13,
-            hover=(("Answer", f"{record.what} {number(record.answer, 4)}"),),
-        )
-    )
+    answer = (("Answer", f"{record.what} {number(record.answer, 4)}"),)
+    at, value = np.array([each.answer]), np.array([record.answer])
+    layers.append(Points(at, value, "answer", "star", 13, hover=answer))
     return layers
