@@ -6,10 +6,15 @@
 The second part needs Chromium and Linux. One run goes on while its page is opened and closed in blocks of random order.
 The two blocks of each pair are compared, so that other work on the machine and the growing overhead of the run cancel
 out. On a machine with much other work only the processor time per trial, and that of server and browser, are exact.
+All is measured with one thread, as `fabolas dashboard` serves the page.
 """
 
-import argparse
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
 import re
 import signal
 import subprocess
