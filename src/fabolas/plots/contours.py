@@ -110,9 +110,8 @@ def _pair(model: Model, x: Array, a: ParameterAxis, b: ParameterAxis, measured: 
     grid[:, i], grid[:, j] = np.tile(a.positions, len(b.positions)), np.repeat(b.positions, len(a.positions))
     loss = model.loss(model.space.snap(grid)).centre.reshape(len(b.positions), len(a.positions))
     if not model.sees_differences:
-        loss = np.full_like(
-            loss, loss.min()
-        )  # without lines: they would only show where there are few trials
+        # Without lines, because they would only show where there are few trials.
+        loss = np.full_like(loss, loss.min())
     optimum, positions = model.optimum_with(a.name, b.name), np.linspace(0.0, 1.0, _N_DENSITY)
     weights = kernel_weights(positions, optimum.x[:, j]) * optimum.probability
     density = weights @ kernel_weights(positions, optimum.x[:, i]).T

@@ -55,9 +55,8 @@ def drawing(record: ImportanceRecord) -> Drawing:
     on_phone = narrow_names(names)
     places, y = row_axis("", names, on_phone)
     first, total = (np.clip(each.mean(axis=0), 0.0, 1.0) for each in (record.first, record.total))
-    first = np.minimum(
-        first, total
-    )  # the estimate of the total, by which the rows are ordered, is the better one
+    # The rows are ordered by the total, and its estimate is the better one.
+    first = np.minimum(first, total)
     low, high = np.clip(np.quantile(record.total, [0.05, 0.95], axis=0), 0.0, 1.0)
     texts = _hover_texts(record.names, first, total, low, high)
     whiskers_x = np.column_stack([low, high, np.full(n, np.nan)]).ravel()

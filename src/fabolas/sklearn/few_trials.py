@@ -18,8 +18,9 @@ _SIZE_STEP, _MAX_GROWTH = 4.0, 1.5
 def rows_for_few_trials(sizes: Array, costs: Array, budget: float, max_size: int) -> int | None:
     """The number of rows of the next trial of the design.
 
-    It is 4 times the largest size so far, as long as four times the rows cost less than 1.5 times as much. The cost of
-    a size is the geometric mean of its trials, because they are of different configurations.
+    It is 4 times the largest size so far, as long as each step to four times the rows cost less than 1.5 times as much.
+    After a step that cost more, it is the size before this step. The cost of a size is the geometric mean of its
+    trials, because they are of different configurations.
 
     Args:
         sizes: (n,) rows of the trials of the design with a known cost.
