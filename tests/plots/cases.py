@@ -5,8 +5,19 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace, EqualsCondition
-from ConfigSpace.hyperparameters import CategoricalHyperparameter, UniformFloatHyperparameter
+from ConfigSpace import (
+    ConfigurationSpace,
+    EqualsCondition,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+)
+from ConfigSpace.hyperparameters import (
+    CategoricalHyperparameter,
+    UniformFloatHyperparameter,
+    UniformIntegerHyperparameter,
+)
 
 from fabolas import Categorical, Fidelity, Float, Integer, Ordinal, Space
 from tests.helpers.hostile import HOSTILE
@@ -44,6 +55,19 @@ def conditional() -> Space:
     return Space(space, SIZE)
 
 
+def forbidden() -> Space:
+    """The least value must not exceed the largest one, and one kind must not have the two middle levels."""
+    space = ConfigurationSpace()
+    least, most = UniformFloatHyperparameter("least", 0.0, 1.0), UniformFloatHyperparameter("most", 0.0, 1.0)
+    kind = CategoricalHyperparameter("kind", ["x", "y", "z"])
+    level = UniformIntegerHyperparameter("level", 1, 6)
+    space.add(least, most, kind, level)
+    space.add(ForbiddenGreaterThanRelation(least, most))
+    middle = ForbiddenInClause(level, [3, 4])
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(kind, "y"), middle))
+    return Space(space, SIZE)
+
+
 def hostile() -> Space:
     texts = [text for text in HOSTILE if text.isprintable()]
     names = {f"{text}{i}": Float(0.1, 1.0) for i, text in enumerate(texts[:12])}
@@ -65,6 +89,7 @@ _MAKE: dict[str, Callable[[], View]] = {
     ),
     "mixed": lambda: view_of(Space(_MIXED, SIZE), 40, sometimes),
     "conditions": lambda: view_of(conditional(), 30, bowl),
+    "forbidden": lambda: view_of(forbidden(), 30, bowl),
     "choices only": lambda: view_of(Space({"a": ["x", "y", "z"], "b": [True, False]}, SIZE), 20, bowl),
     "20 dimensions": lambda: view_of(Space({f"x{i}": Float(0.0, 1.0) for i in range(20)}, SIZE), 60, bowl),
     "two fidelities": lambda: view_of(

@@ -15,7 +15,7 @@ from fabolas.plots.figure import CannotDraw, ReadableStudy
 from fabolas.plots.labels import positions_of, short_lines, shown_trials
 from fabolas.plots.model import Model, model_of
 from fabolas.plots.parameter_axis import ParameterAxis, parameter_axis
-from fabolas.plots.slices import answer_of, check_names, kernel_weights
+from fabolas.plots.slices import FORBIDDEN, answer_of, check_names, forbidden_note, kernel_weights
 from fabolas.plots.ticks import linear_values, numbers, suits_log
 
 N_NAMES = 3  # hyperparameters whose pairs are shown
@@ -36,6 +36,7 @@ class Pair:
         x: The one on the horizontal axis.
         y: The one on the vertical axis.
         loss: (len(y), len(x)) Predicted losses, the others as in the answer.
+        allowed: (len(y), len(x)) Whether no forbidden clause is true there.
         optimum: (m, m) Density of the optimum over `grid` (m,) on both axes; the largest is 1.
         grid: (m,) Positions.
         answer: Position (x, y) of the answer.
@@ -45,6 +46,7 @@ class Pair:
     x: ParameterAxis
     y: ParameterAxis
     loss: Array
+    allowed: BoolArray
     optimum: Array
     grid: Array
     answer: tuple[float, float]
@@ -116,14 +118,16 @@ def _pair(model: Model, x: Array, a: ParameterAxis, b: ParameterAxis, measured: 
     weights = kernel_weights(positions, optimum.x[:, j]) * optimum.probability
     density = weights @ kernel_weights(positions, optimum.x[:, i]).T
     answer = (float(x[i]), float(x[j]))
-    return Pair(a, b, loss, density / density.max(), positions, answer, measured)
+    allowed = model.space.is_legal(grid).reshape(loss.shape)
+    return Pair(a, b, loss, allowed, density / density.max(), positions, answer, measured)
 
 
 def drawing(record: ContoursRecord) -> Drawing:
     """Lay out the figure."""
     panels = tuple(Panel(pair.x.draw(), pair.y.draw(), tuple(_layers(record, pair))) for pair in record.pairs)
     columns = min(3, len(panels))
-    return Drawing(panels, columns, 1, 250 if columns > 1 else 380)
+    note = forbidden_note([pair.allowed for pair in record.pairs])
+    return Drawing(panels, columns, 1, 250 if columns > 1 else 380, note=note)
 
 
 def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
@@ -145,7 +149,7 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
         ),
     ]
     distance = _LABEL_DISTANCE if len(record.pairs) == 1 else _SMALL_LABEL_DISTANCE
-    layers += _level_labels(pair, z, levels, distance)
+    layers += [*_forbidden(pair), *_level_labels(pair, z, levels, distance)]
     for chosen, colour, size in ((~there, "faint", 4), (there, "ink", 5)):
         index = np.flatnonzero(chosen & active)
         hover = tuple(record.texts[i] for i in index)
@@ -157,6 +161,14 @@ def _layers(record: ContoursRecord, pair: Pair) -> list[Layer]:
     answer = np.array([pair.answer])
     layers.append(Points(answer[:, 0], answer[:, 1], "answer", "star", 14, hover=(("Answer",),)))
     return layers
+
+
+def _forbidden(pair: Pair) -> list[Layer]:
+    """A mark at each forbidden position of the grid."""
+    j, i = np.nonzero(~pair.allowed)
+    hover = ((FORBIDDEN.capitalize(),),) * len(i)
+    x, y = pair.x.positions[i], pair.y.positions[j]
+    return [Points(x, y, "faint", "cross", 4, 0.7, hover)] if len(i) else []
 
 
 def _levels(losses: Array) -> list[float]:

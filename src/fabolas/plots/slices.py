@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
-from fabolas._types import Array
+from fabolas._types import Array, BoolArray, IntArray
 from fabolas.direction import loss_or_value
 from fabolas.plots.drawing import Band, Drawing, Layer, Line, Lines, Panel, Points, StraightLine
 from fabolas.plots.figure import CannotDraw, ReadableStudy
@@ -19,6 +21,8 @@ MAX_PANELS = 12
 _N_POSITIONS = 33
 _BANDWIDTH = 0.04  # of the density of p_min, in the cube
 _SHADE_HEIGHT = 0.22  # share of a panel
+_MARK_HEIGHT = 0.03  # the same, of the marks of forbidden positions
+FORBIDDEN = "forbidden with the other values of the answer"
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Slice:
     Attributes:
         axis: The hyperparameter.
         interval: Predicted losses (m,) at its positions.
+        allowed: (m,) Whether no forbidden clause is true there.
         optimum: (m,) Density of the optimum's position, for choices the probability of each; the largest is 1.
         answer: Position of the answer.
         measured: (n,) Positions of the trials at the target; NaN where the hyperparameter is not active.
@@ -35,6 +40,7 @@ class Slice:
 
     axis: ParameterAxis
     interval: Interval
+    allowed: BoolArray
     optimum: Array
     answer: float
     measured: Array
@@ -79,7 +85,7 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
     if not axes:
         raise CannotDraw(_note(asked, 0))
     points = np.concatenate([_along(model, x, axis) for axis in axes])
-    flat, history = model.loss(points), study.history
+    flat, allowed, history = model.loss(points), model.space.is_legal(points), study.history
     at_target = history.complete & study.space.is_at_target(history.points)
     shown = shown_trials(history, at_target, study.sign, 200)
     shown = shown[at_target[shown]]
@@ -87,7 +93,8 @@ def compute(study: ReadableStudy, *, names: tuple[str, ...] | None = None) -> Sl
     for axis in axes:
         column, end = study.space.names.index(axis.name), start + len(axis.positions)
         measured = positions_of(study, shown, axis.name)
-        slices.append(Slice(axis, flat.part(start, end), density(model, axis), float(x[column]), measured))
+        interval, at = flat.part(start, end), float(x[column])
+        slices.append(Slice(axis, interval, allowed[start:end], density(model, axis), at, measured))
         start = end
     return SlicesRecord(
         tuple(slices),
@@ -165,6 +172,26 @@ def _note(inactive: tuple[str, ...], left_out: int) -> str:
     return " ".join(filter(None, sentences))
 
 
+def _runs(mask: BoolArray) -> list[IntArray]:
+    """The indices of each run of neighbours for which the mask is true."""
+    index = np.flatnonzero(mask)
+    return np.split(index, np.flatnonzero(np.diff(index) > 1) + 1) if len(index) else []
+
+
+def forbidden_note(allowed: Sequence[BoolArray]) -> str:
+    """A sentence about the marks of forbidden configurations; nothing if there are none."""
+    return "" if all(each.all() for each in allowed) else f"Crosses: {FORBIDDEN}."
+
+
+def _forbidden(each: Slice, height: Array) -> list[Layer]:
+    """A mark at each forbidden position."""
+    index = np.flatnonzero(~each.allowed)
+    if not len(index):
+        return []
+    hover = tuple((f"{shortened(each.axis.name)} = {each.axis.labels[i]}", FORBIDDEN) for i in index)
+    return [Points(each.axis.positions[index], height[index], "muted", "cross", 4, 0.7, hover)]
+
+
 def drawing(record: SlicesRecord) -> Drawing:
     """Lay out the figure."""
     parts = [record.losses, np.array([record.answer])]
@@ -173,15 +200,21 @@ def drawing(record: SlicesRecord) -> Drawing:
     log = suits_log(values, 3.0)
     y = value_axis(f"{record.what}{record.where}", values, log=log)
     low, high = y.range or (0.0, 1.0)
+
+    def at_height(share: Array) -> Array:
+        """The value at a share of the height of a panel."""
+        return low * (high / low) ** share if log else low + share * (high - low)
+
     panels = []
     for each in record.slices:
-        place = np.maximum(each.optimum, 0.0) * _SHADE_HEIGHT
-        top = low * (high / low) ** place if log else low + place * (high - low)
-        layers = _slice_layers(record, each, (low, high), top)
+        shade = at_height(np.maximum(each.optimum, 0.0) * _SHADE_HEIGHT)
+        layers = _slice_layers(record, each, (low, high), shade)
+        layers += _forbidden(each, at_height(np.full(len(each.allowed), _MARK_HEIGHT)))
         panels.append(Panel(each.axis.draw(), y, tuple(layers)))
     columns = 2 if len(panels) in (2, 4) else min(3, len(panels))
     height = 230 if columns > 1 else 340
-    return Drawing(tuple(panels), columns, 1, height, note=record.note, shared_y=True)
+    note = f"{record.note} {forbidden_note([each.allowed for each in record.slices])}".strip()
+    return Drawing(tuple(panels), columns, 1, height, note=note, shared_y=True)
 
 
 def _slice_layers(
@@ -205,17 +238,20 @@ def _slice_layers(
         Points(each.measured[active], record.losses[active], "faint", size=5, alpha=0.7, hover=hover)
     )
     if each.axis.ordered:
+        layers += [Band(x[part], low[part], high[part], "answer", 0.16) for part in _runs(each.allowed)]
         layers += [
-            Band(x, low, high, "answer", 0.16),
             Band(x, floor, shade, "second", 0.45),
-            Line(x, of.centre, "answer", 2.2, hover=texts),
+            Line(x, np.where(each.allowed, of.centre, np.nan), "answer", 2.2, hover=texts),
         ]
     else:
         gap = np.full(len(x), np.nan)
         across = np.repeat(x, 3)
-        for ends, colour, width in (((floor, shade), "second", 9.0), ((low, high), "answer", 3.0)):
+        inside = [np.where(each.allowed, end, np.nan) for end in (low, high)]
+        for ends, colour, width in (((floor, shade), "second", 9.0), (inside, "answer", 3.0)):
             layers.append(Line(across, np.column_stack([*ends, gap]).ravel(), colour, width, alpha=0.45))
-        layers.append(Points(x, np.clip(of.centre, *limits), "answer", size=9, hover=texts))
+        centre = np.clip(of.centre, *limits)[each.allowed]
+        hover = tuple(compress(texts, each.allowed))
+        layers.append(Points(x[each.allowed], centre, "answer", size=9, hover=hover))
     answer = (("Answer", f"{record.what} {number(record.answer, 4)}"),)
     at, value = np.array([each.answer]), np.array([record.answer])
     layers.append(Points(at, value, "answer", "star", 13, hover=answer))

@@ -201,8 +201,9 @@ def _(layer: Band, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
 def _(layer: Points, axes: Axes, theme: Theme, zoom: float, order: int) -> None:
     roles = [layer.colour] * len(layer.x) if isinstance(layer.colour, str) else layer.colour
     colours = [colour(role, theme) for role in roles]
-    hollow = layer.symbol in ("ring", "cross")
-    edges: Any = colours if hollow else colour("paper", theme) if layer.size >= 9 else "none"
+    edges: Any = colour("paper", theme) if layer.size >= 9 else "none"
+    if layer.symbol in ("ring", "cross"):
+        edges = colours if layer.symbol == "ring" else None  # a cross has lines only, in its face's colour
     size = layer.size * (_STAR if layer.symbol == "star" else 1.0)
     axes.scatter(
         layer.x,
