@@ -17,7 +17,7 @@ from fabolas.direction import check_direction
 from fabolas.execution import MIN_COST_SECONDS
 from fabolas.numeric_errors import default_error_state
 from fabolas.optuna.parameters import Parameter, learned_conditions, learned_parameters
-from fabolas.plain_values import LARGEST_LOSS, is_loss
+from fabolas.plain_values import LARGEST_LOSS, as_loss
 from fabolas.space import Fidelity, Float, Space
 from fabolas.space.parameters import Axis
 from fabolas.space.parse import ParsedSpace
@@ -26,7 +26,7 @@ from fabolas.strategies import Proposal, Strategy, make
 from fabolas.strategies.initial_design import n_initial_points
 from fabolas.strategies.maximized import directed
 from fabolas.study.proposer import separate_from_pending
-from fabolas.trials import ADDED, DESIGN, ENQUEUED, History, Incumbent, Suggestion, Trial
+from fabolas.trials import ADDED, DESIGN, ENQUEUED, History, Incumbent, Suggestion, Trial, as_cost
 
 SUGGESTION = "fabolas:suggestion"  # system attribute of a trial: what was decided for it
 COST = "fabolas:cost"  # user attribute: seconds of the objective
@@ -69,7 +69,8 @@ class StudyModel:
     """Follows the trials of one study.
 
     The history has the trials in the order in which this object saw them end; those that had ended before are ordered
-    by their end. If new trials show that the space is another one, the whole history is encoded again.
+    by their end. If new trials show that the space is another one, the whole history is encoded again. A trial whose
+    parameters or fidelities are out of the present range is left out of the history.
 
     Args:
         study: The study.
@@ -101,8 +102,19 @@ class StudyModel:
         """Take in the trials that have ended, and what they show of the space.
 
         Raises:
-            ValueError: If a trial has constraints.
+            ValueError: If a trial has constraints, or a parameter the name of a fidelity.
+            TypeError: If Optuna has a kind of distribution that is not known here.
         """
+        try:
+            self._take_in(trials)
+        except Exception:
+            # Start again with the next call. It raises too, and does not go on with a part of the trials.
+            self._ended.clear()
+            self._costs_known = False
+            self._rebuild({}, {}, None)
+            raise
+
+    def _take_in(self, trials: list[FrozenTrial]) -> None:
         new = [t for t in trials if t.state.is_finished() and t.number not in self._ended]
         new.sort(key=lambda t: (t.datetime_complete or datetime.datetime.max, t.number))
         for trial in new:
@@ -256,10 +268,10 @@ class StudyModel:
         suggestion = self._suggestion_of(trial)
         if suggestion is None:
             return None
-        cost, loss = _cost_of(trial), trial.user_attrs.get(LOSS, trial.value)
+        cost, loss = _cost_of(trial), _loss_of(trial)
         if not self._costs_known:  # then relative sizes stand for costs
             cost = float(np.exp(self.space.log_fractions(suggestion.point[None]).sum()))
-        if loss is not None and is_loss(loss) and trial.state != TrialState.FAIL:
+        if loss is not None and trial.state != TrialState.FAIL:
             if suggestion.origin != ADDED:
                 cost = max(cost, MIN_COST_SECONDS)
             return Trial(suggestion, "complete", loss, cost)
@@ -279,7 +291,7 @@ class StudyModel:
         return {name: given.get(name, fidelity.high) for name, fidelity in self._fidelities.items()}
 
     def _point(self, params: Mapping[str, Any], fidelity: Mapping[str, float | int]) -> Array | None:
-        """The point (d + f,); None if a value is out of the present range."""
+        """The point (d + f,); None if a value is out of the present range, or no value of its kind at all."""
         x = []
         for name in self.space.names:
             if name not in params:
@@ -289,7 +301,10 @@ class StudyModel:
             if coordinate is None:
                 return None
             x.append(coordinate)
-        u = [kind.coordinate(fidelity[name]) for name, kind in self._fidelities.items()]
+        try:
+            u = [kind.coordinate(fidelity[name]) for name, kind in self._fidelities.items()]
+        except (TypeError, ValueError):  # enqueued with another value, or the range was another one
+            return None
         return np.asarray(self.space.snap(np.array([[*x, *u]]))[0])
 
     def _default(self, name: str) -> float:
@@ -321,6 +336,17 @@ def _any_absent(parameters: Mapping[str, Parameter], ended: list[FrozenTrial]) -
 def _cost_of(trial: FrozenTrial) -> float:
     """Seconds of the objective; 0 if they are not known."""
     if COST in trial.user_attrs:
-        return float(trial.user_attrs[COST])
+        try:
+            return as_cost(trial.user_attrs[COST])
+        except (TypeError, ValueError):  # of a trial that was added by hand; `finish` refuses such a cost
+            return 0.0
     duration = trial.duration.total_seconds() if trial.duration is not None else 0.0
     return duration if duration >= MIN_DURATION else 0.0
+
+
+def _loss_of(trial: FrozenTrial) -> float | None:
+    """What the objective measured; None without a number that can be a loss."""
+    try:
+        return as_loss(trial.user_attrs.get(LOSS, trial.value))
+    except (TypeError, ValueError):
+        return None

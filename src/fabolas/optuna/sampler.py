@@ -34,6 +34,7 @@ from fabolas.optuna.parameters import Parameter
 from fabolas.space import Float, Space
 from fabolas.space.fidelity import Fidelity, parse_fidelities, refuse_reports
 from fabolas.strategies import make, option_names
+from fabolas.study.opening import check_seed
 from fabolas.trials import ENQUEUED, RANDOM, Incumbent, as_cost
 
 SEED = "fabolas:seed"  # system attribute of a study whose sampler was given no seed
@@ -86,9 +87,9 @@ class FabolasSampler(BaseSampler):
         check_keywords(options, FabolasSampler, option_names("fabolas"))
         self._fidelities = parse_fidelities(fidelities)
         refuse_reports(self._fidelities, "FabolasSampler")
-        # Raise now if an option is wrong, and not in the first trial.
+        # Raise now if an option or the seed is wrong, and not in the first trial.
         make("fabolas", Space({"any": Float(0.0, 1.0)}, self._fidelities), **options)
-        self._given_seed, self._options = seed, options
+        self._given_seed, self._options = None if seed is None else check_seed(seed), options
         self._clocks: dict[int, _Clock] = {}  # by Optuna's id of the trial
         self._forget()
 
@@ -106,7 +107,7 @@ class FabolasSampler(BaseSampler):
         50_000})``. A ``FixedTrial`` and ``study.best_trial`` without such attributes are at the target.
 
         Raises:
-            ValueError: If a user attribute is not a value of its fidelity.
+            ValueError: If a user attribute is not a value of its fidelity. The sampler leaves such a trial out.
         """
         given = {name: trial.user_attrs[name] for name in self._fidelities if name in trial.user_attrs}
         for name, value in given.items():
@@ -215,18 +216,20 @@ class FabolasSampler(BaseSampler):
             ValueError: If the trial has constraints, or ended below the target without ``finish``.
         """
         check_no_constraints(trial)
+        # Not `fidelity`: it raises if an enqueued value does not fit, and `catch=` does not hold here.
+        fidelity = {name: trial.user_attrs.get(name, high) for name, high in self.target.items()}
         clock = self._clocks.pop(trial._trial_id, None)
         if COST not in trial.user_attrs and clock is not None:
             study._storage.set_trial_user_attr(trial._trial_id, COST, clock.seconds())
         if SUGGESTION not in trial.system_attrs:  # nothing was left to decide, or nothing was known
             origin = ENQUEUED if "fixed_params" in trial.system_attrs else RANDOM
-            decision = Decision(dict(trial.params), self.fidelity(trial), origin)
+            decision = Decision(dict(trial.params), fidelity, origin)
             study._storage.set_trial_system_attr(trial._trial_id, SUGGESTION, asdict(decision))
-        if state == TrialState.COMPLETE and self.fidelity(trial) != self.target:
+        if state == TrialState.COMPLETE and fidelity != self.target and self._fits(fidelity):
             # Optuna is about to record it as complete, and `best_trial` would compare it with trials at the target.
             study._storage.set_trial_state_values(trial._trial_id, TrialState.PRUNED, values)
             raise ValueError(
-                f"the objective asked for the fidelity of trial {trial.number}, {self.fidelity(trial)}, which is below "
+                f"the objective asked for the fidelity of trial {trial.number}, {fidelity}, which is below "
                 f"the target {self.target}, and returned its value; write: return sampler.finish(trial, value)"
             )
 
@@ -279,6 +282,15 @@ class FabolasSampler(BaseSampler):
             decision = model.decide(trial, trials, started)
             study._storage.set_trial_system_attr(trial._trial_id, SUGGESTION, asdict(decision))
             return decision
+
+    def _fits(self, fidelity: Mapping[str, Any]) -> bool:
+        """Whether all these are values of their fidelities."""
+        try:
+            for name, value in fidelity.items():
+                _check_fidelity(name, self._fidelities[name], value)
+        except ValueError:
+            return False
+        return True
 
     def _step(self, fidelity: Mapping[str, float | int]) -> int:
         """The step of ``trial.report``: a single whole-number fidelity itself, else thousandths of the target."""
