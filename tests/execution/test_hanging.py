@@ -132,6 +132,27 @@ def test_a_trial_in_a_thread_that_exceeds_its_timeout_fails_and_one_in_the_queue
     assert sorted(one.status for one in ended.values()) == ["abandoned", "failed"]
 
 
+def sleeps(config: dict[str, Any], size: int) -> float:
+    time.sleep(5.0)
+    return 0.5
+
+
+@pytest.mark.slow
+def test_a_trial_that_dask_has_not_started_within_its_timeout_is_not_blamed() -> None:
+    from dask.distributed import Client, LocalCluster
+
+    arguments: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(n_workers=1, **arguments) as cluster, Client(cluster) as client:
+        executor = client.get_executor()
+        backend = backend_for(sleeps, None, 2, executor)
+        ended = run(backend, *(Job(number, {}, {"size": 1}, timeout=2.0) for number in range(2)))
+        backend.close()
+        executor.shutdown(wait=False)
+    assert sorted(one.status for one in ended.values()) == ["abandoned", "failed"]
+    (waited,) = (one for one in ended.values() if one.status == "abandoned")
+    assert "not started by the executor after 2 s (trial_timeout)" in (waited.error or "")
+
+
 @pytest.mark.slow
 def test_one_failed_submit_costs_nothing_and_repeated_ones_end_the_run(
     monkeypatch: pytest.MonkeyPatch,

@@ -162,6 +162,24 @@ def test_the_last_training_has_its_time_too() -> None:
     assert 30.0 < clock.now < 40.5  # two trainings of ten seconds are to come
 
 
+@pytest.mark.parametrize("seed", [0, *slow(1)])
+def test_without_verification_the_last_training_has_its_time_too(seed: int) -> None:
+    _, clock = run(Space(*LINE), lambda p: 10.0, Budget(60.0), seed, refit=2.0, verify=False)
+    assert 20.0 < clock.now < 40.5  # one of twice ten seconds is to come
+
+
+def test_a_training_at_the_end_that_takes_longer_than_the_budget_leaves_the_search_some_of_it() -> None:
+    trials, clock = run(Space(*LINE), lambda p: 10.0, Budget(10.0), refit=5.0, verify=False)
+    assert len(trials) > 3
+    assert 3.0 < clock.now < 5.0
+
+
+def test_without_verification_no_trial_is_begun_that_the_time_left_does_not_allow() -> None:
+    trials, clock = run(Space(*LINE), lambda p: 10.0, Budget(25.0), verify=False, fixed=1.0)
+    assert len(trials) == 2
+    assert clock.now < 22.0
+
+
 def test_a_run_that_will_be_late_is_announced() -> None:
     with pytest.warns(UserWarning, match=r"predicted to take \d+ s, and \d s are left.*verify=False") as said:
         trials, clock = run(Space(*LINE), lambda p: 60.0, Budget(12.0))

@@ -167,6 +167,13 @@ class TestAnswer:
         check(Timed(Sleeps(), SPACE, time_budget=4.0, cv=3, random_state=0).fit(X, Y))
         assert 2.0 < Sleeps.slept < 4.2  # a run on all rows takes 0.6 s, the refit 0.3 s
 
+    @pytest.mark.parametrize("budget", [0.5, *slow(1.0)])
+    def test_without_verification_the_refit_has_its_time_too(self, budget: float) -> None:
+        Sleeps.slept = 0.0
+        found = Timed(Sleeps(), SPACE, time_budget=budget, verify=False, cv=3, random_state=0).fit(X, Y)
+        assert Sleeps.slept <= budget  # of which the refit takes 0.3 s
+        assert len(found.trials_) > 1
+
     def test_what_a_trial_costs_is_the_time_of_all_its_folds(self) -> None:
         found = Timed(Sleeps(), SPACE, n_iter=5, cv=4, random_state=0).fit(X, Y)
         for trial in found.trials_:

@@ -82,7 +82,7 @@ def run_job(token: str, job: Job, payload: bytes | None) -> Ended | None:
         found = _objectives.get(token)
     if found is None:
         return None
-    started = _dask_event(f"fabolas-{token}-{job.id}")
+    started = _dask_event(_event_name(token, job))
     publish = ReportFile(job).write
     if started is None:
         return evaluate(*found, job, publish=publish)
@@ -96,6 +96,11 @@ def run_job(token: str, job: Job, payload: bytes | None) -> Ended | None:
         ended = evaluate(*found, job, publish=publish)
     started.clear()
     return ended
+
+
+def _event_name(token: str, job: Job) -> str:
+    """The name of the Dask event that is set while a worker runs the job."""
+    return f"fabolas-{token}-{job.id}"
 
 
 def _dask_event(name: str) -> Any:
@@ -270,8 +275,8 @@ class FutureWorker:
 
     def _timed_out(self, future: "futures.Future[Any]", job: Job) -> Exception:
         """The error of a job whose time is over. A job that was still in the executor's queue is not to blame."""
-        in_queue = future.cancel() and isinstance(self._executor, _CANCEL_ONLY_WAITING)
-        if in_queue:
+        waits_in_dask = self._waits_in_dask(job)
+        if (future.cancel() and isinstance(self._executor, _CANCEL_ONLY_WAITING)) or waits_in_dask:
             return futures.CancelledError(
                 f"not started by the executor after {job.timeout:.4g} s (trial_timeout)"
             )
@@ -279,6 +284,13 @@ class FutureWorker:
             f"timed out: no result after {job.timeout:.4g} s (trial_timeout), so the run stopped waiting for it; "
             "most executors cannot kill it, so it may still be running"
         )
+
+    def _waits_in_dask(self, job: Job) -> bool:
+        """Whether the executor is Dask's and no worker has started the job yet; False if that is not known."""
+        client, distributed = getattr(self._executor, "_client", None), sys.modules.get("distributed")
+        if distributed is None or not isinstance(client, distributed.Client) or self._health.problem():
+            return False
+        return not distributed.Event(_event_name(self._shared.token, job), client=client).is_set()
 
     def _payload(self) -> bytes:
         try:

@@ -70,6 +70,12 @@ class Candidates:
         cost = PredictedCost.of(self._study, config)
         return bool(probably_fits(self._study, cost.median, cost.limit, seconds, budget))
 
+    def predicted_cost(self, point: Array) -> float:
+        """Predicted seconds of a trial; 0 before the first complete trial."""
+        if not self._study.history.complete.any():
+            return 0.0
+        return float(self._study.predict_points(point[None]).cost[0])
+
     def random_configuration(self, size: int) -> dict[str, Any]:
         """Return a random configuration, which depends on the seed and the number of trials.
 
@@ -120,12 +126,13 @@ class Candidates:
             return point
         return self._on_at_least(point, enough)
 
-    def for_few_trials(self, point: Array, budget: float) -> Array:
+    def for_few_trials(self, point: Array, budget: float, seconds: float) -> Array:
         """The point of the initial design on more rows, if the time budget has room for few trials.
 
         Args:
             point: (d + f,).
             budget: Seconds of the whole search.
+            seconds: Seconds that the first trial on four times the rows may take.
         """
         design = [
             trial
@@ -135,7 +142,11 @@ class Candidates:
         sizes = np.array([self._size(trial.fidelity) for trial in design])
         costs = np.array([trial.cost for trial in design])
         rows = rows_for_few_trials(sizes, costs, budget, self._max_size)
-        return point if rows is None else self._on_at_least(point, rows)
+        if rows is None:
+            return point
+        larger = self._on_at_least(point, rows)
+        first_step = len(np.unique(sizes)) == 1  # later steps are known to cost little more
+        return point if first_step and self.predicted_cost(larger) > seconds else larger
 
     def _on_at_least(self, point: Array, rows: int) -> Array:
         """The point on this many rows, or on more if it has more."""

@@ -5,7 +5,8 @@
 - If few rows make trials fail, later ones have more rows.
 - If the time budget has room for few trials, and few rows are hardly cheaper than more, the initial design has more.
 - At least one trial is run, however short the budget, because scikit-learn needs a result.
-- Time is kept for the refit.
+- Time is kept for the refit: without verification by ``refit_reserve.py``.
+- Without verification no trial is begun that is predicted to end after the time that is left.
 
 The verification on all rows is that of ``fabolas.verification``.
 """
@@ -16,6 +17,7 @@ from dataclasses import replace
 from fabolas._types import Array
 from fabolas.policy import RunState
 from fabolas.sklearn.candidates import Candidates
+from fabolas.sklearn.refit_reserve import RefitReserve
 from fabolas.study import Study
 from fabolas.target_plan import N_FINALISTS, VerificationRules
 from fabolas.trials import DESIGN, RANDOM, Incumbent, Suggestion, Trial
@@ -46,6 +48,7 @@ class SearchPolicy:
             refit_ratio, may_exceed=True, target_steps=True, final_evaluations=math.inf, reserved_share=0.5
         )
         self._verification = Verification(rules) if verify else None
+        self._refit_reserve = RefitReserve(refit_ratio)  # if nothing is verified
         self._max_size = max_size
         self._n_before = len(study.trials)
 
@@ -64,7 +67,7 @@ class SearchPolicy:
     def _next_in_budget(self, run: RunState) -> Suggestion | None:
         """The next trial; None if no trial is affordable, or none would change the answer."""
         study, verification = run.study, self._verification
-        seconds = run.seconds_left if verification is None else verification.seconds_left(run)
+        seconds = (self._refit_reserve if verification is None else verification).seconds_left(run)
         budget_used_up = seconds <= 0 or run.trials_left <= 0
         search_over = budget_used_up or self._candidates.n_left() == 0 or self._only_failures(run)
         if verification is not None and study.trials:
@@ -104,8 +107,12 @@ class SearchPolicy:
         remaining = spendable(seconds, 0.0 if verification is None else verification.reserve(run))
         proposal = study.propose(remaining=remaining, at_target=final)
         point = self._candidates.on_enough_rows(proposal.point)
+        if not self._may_begin(point, remaining):
+            study.discard()
+            return None
         if proposal.origin == DESIGN and run.budget.seconds is not None:
-            point = self._candidates.for_few_trials(point, run.budget.seconds)
+            affordable = math.inf if self.verifies else seconds
+            point = self._candidates.for_few_trials(point, run.budget.seconds, affordable)
         too_late = final and not self._candidates.is_at_target(point)
         if too_late and verification is not None and not verification.should_try_target(run):
             study.discard()
@@ -115,6 +122,12 @@ class SearchPolicy:
             study.discard()
             return None
         return study.accept(replace(proposal, point=other), queued=True)
+
+    def _may_begin(self, point: Array, remaining: float | None) -> bool:
+        """Whether a trial may begin: without verification, only if its predicted cost is at most `remaining`."""
+        if self.verifies or remaining is None:
+            return True
+        return self._candidates.predicted_cost(point) <= remaining
 
     def _can_run_all(self, run: RunState, seconds: float) -> bool:
         """Whether the budget allows every candidate on all rows; trials on few rows are then useless."""
