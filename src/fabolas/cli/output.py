@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fabolas.direction import loss_or_value
 from fabolas.display import make_console, rich_text
+from fabolas.plus_minus import beside
 from fabolas.progress import text
 from fabolas.study import StudyView
 from fabolas.trials import Incumbent, Trial
@@ -67,7 +68,8 @@ def _trials_of(incumbent: Incumbent, trials: Sequence[Trial], what: str) -> Tabl
         table.add_column(rich_text(name), justify="right")
     for trial in own[-_MAX_TRIALS:]:
         values = (text.number(trial.fidelity[name]) for name in fidelities)
-        table.add_row(f"#{trial.id}", *values, f"{trial.loss:.4g}", f"{trial.cost:.3g}")
+        loss = "" if trial.loss is None else beside(trial.loss, incumbent.std)
+        table.add_row(f"#{trial.id}", *values, loss, f"{trial.cost:.3g}")
     if len(own) > _MAX_TRIALS:
         table.caption, table.caption_justify = f"and {len(own) - _MAX_TRIALS} earlier ones", "left"
     return table

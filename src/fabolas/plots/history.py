@@ -29,6 +29,7 @@ from fabolas.plots.labels import config_lines, shown_trials, thinned_note, trial
 from fabolas.plots.model import WIDE, incumbent_of, require_complete
 from fabolas.plots.over_sizes import OUTSIDE_NOTE, within
 from fabolas.plots.ticks import number, stated, suits_log, time_axis, value_axis
+from fabolas.plus_minus import justified_digits
 from fabolas.strategies import SurrogateStrategy
 from fabolas.trials import History, Incumbent
 
@@ -239,7 +240,8 @@ def _interval(loss: Array, std: Array) -> tuple[Array, Array]:
 
 def _answer_lines(when: float, answer: Incumbent, what: str, there: str) -> Lines:
     verified = f"measured{there}" if answer.verified else f"predicted, not measured{there}"
-    loss = f"{what} {number(answer.loss, 4)}"
+    digits = justified_digits(answer.loss, answer.std) if answer.std > 0 else 4
+    loss = f"{what} {number(answer.loss, digits)}"
     if answer.std > 0:
         loss += f" ± {number(float(f'{answer.std:.2g}'))}"
     return ("Answer", loss, verified, f"after {duration(when)}", *config_lines(answer.config))

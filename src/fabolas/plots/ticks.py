@@ -11,6 +11,7 @@ import numpy as np
 from fabolas._types import Array
 from fabolas.plots.drawing import FigureAxis
 from fabolas.plots.durations import decade_duration, tick_durations
+from fabolas.plus_minus import MAX_DIGITS
 
 Ticks = tuple[tuple[float, str], ...]
 
@@ -50,14 +51,14 @@ def number(value: float, digits: int | None = None) -> str:
 
 
 def stated(value: float, deviation: float) -> str:
-    """A predicted number with at least three digits, and with those that its standard deviation justifies, up to six.
+    """A predicted number with at least three digits, and with those that its standard deviation justifies.
 
     A number without a deviation is a measured one and has four digits.
     """
     if not 0 < deviation < math.inf or value == 0:
         return number(value, 4)
     justified = math.floor(math.log10(abs(value))) - math.floor(math.log10(deviation)) + 1
-    return number(value, min(max(justified, 3), 6))
+    return number(value, min(max(justified, 3), MAX_DIGITS))
 
 
 def numbers(values: Sequence[float]) -> list[str]:

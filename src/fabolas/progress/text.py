@@ -8,6 +8,7 @@ from typing import Any
 
 from fabolas.budget import Budget
 from fabolas.display import counted, safe_text
+from fabolas.plus_minus import beside, plus_minus
 from fabolas.progress.snapshot import FidelityCounts, Snapshot
 from fabolas.trials import Incumbent, Trial
 
@@ -64,10 +65,10 @@ def loss(incumbent: Incumbent, measured: Trial | None) -> str:
         measured: The best trial at any fidelity; None if there is none.
     """
     if not incumbent.preliminary:
-        return f"{incumbent.loss:.4g} ± {incumbent.std:.2g}"
-    if measured is None:
+        return plus_minus(incumbent.loss, incumbent.std)
+    if measured is None or measured.loss is None:
         return "not known yet"
-    return f"measured {measured.loss:.4g} at {fidelities(measured.fidelity)}"
+    return f"measured {beside(measured.loss, 0.0)} at {fidelities(measured.fidelity)}"
 
 
 def what_is_known(incumbent: Incumbent) -> str:

@@ -11,6 +11,7 @@ from fabolas.display import error_summary, safe_text
 from fabolas.plots.durations import duration
 from fabolas.plots.labels import fidelity_text
 from fabolas.plots.ticks import number, power_of_ten
+from fabolas.plus_minus import beside, fixed, justified_decimals, justified_digits
 from fabolas.report.readable import ReportableStudy, strategy_problem
 from fabolas.strategies import PredictiveStrategy
 from fabolas.trials import Incumbent, Trial
@@ -209,39 +210,23 @@ def _at_target(study: ReportableStudy, incumbent: Incumbent) -> Any:
 
 
 def plus_minus(value: float, std: float) -> str:
-    """Return a value with its standard deviation, both with the same last digit, which the deviation justifies.
-
-    There are at most four digits of the value, unless it has more before the decimal point.
-    """
+    """Return a value with its standard deviation, both with the same last digit, which the deviation justifies."""
     if not 0 < std < math.inf or not math.isfinite(value):
         return plain(value)
     size = max(abs(value), std)
     power = 0 if _SMALLEST_PLAIN <= size < _LARGEST_PLAIN else math.floor(math.log10(size))
     value, std = value / 10.0**power, std / 10.0**power
-    decimals = _decimals(value, std)
-    text = f"{_fixed(value, decimals)} ± {_fixed(max(std, 10.0**-decimals), decimals)}"
+    decimals = justified_decimals(value, std)
+    text = f"{fixed(value, decimals)} ± {fixed(max(std, 10.0**-decimals), decimals)}"
     return f"({text})×{power_of_ten(power)}" if power else text
 
 
 def plain(value: float, std: float = 0.0) -> str:
-    """Return a value as text with four digits; a large one with those that its standard deviation justifies."""
-    if not _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
-        return number(value, 4).replace("−", "-")
-    if abs(value) < 1e4:
-        return f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:.4g}"  # which rounds to four digits
-    return _fixed(value, _decimals(value, std) if 0 < std < math.inf else 0)
-
-
-def _decimals(value: float, std: float) -> int:
-    """Return the place of the last digit; negative before the decimal point."""
-    justified = 1 - math.floor(math.log10(std))
-    if justified <= 0 or value == 0:
-        return justified
-    return min(justified, max(3 - math.floor(math.log10(abs(value))), 0))
-
-
-def _fixed(value: float, decimals: int) -> str:
-    return f"{round(value, decimals):,.{max(decimals, 0)}f}"
+    """Return a value as text with four digits, or with those that its standard deviation justifies if they are more."""
+    if _SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN:
+        return beside(value, std)
+    digits = justified_digits(value, std) if 0 < std < math.inf else 4
+    return number(value, digits).replace("−", "-")
 
 
 def count(full_trainings: float) -> str:

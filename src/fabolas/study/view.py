@@ -10,6 +10,7 @@ from fabolas._types import Array
 from fabolas.direction import Direction, loss_or_value
 from fabolas.display import counted, error_summary, safe_text
 from fabolas.numeric_errors import default_error_state
+from fabolas.plus_minus import beside
 from fabolas.progress.text import loss as loss_text
 from fabolas.progress.text import what_is_known
 from fabolas.space import Space
@@ -293,7 +294,7 @@ class StudyView(ABC):
         at_target = self.space.is_at_target(self.history.points)
         trials = zip(self.history.trials, at_target, strict=True)
         there = [t.loss for t, full in trials if full and t.id in incumbent.trial_ids and t.loss is not None]
-        measured = f": measured {sum(there) / len(there):.4g} there" if there else ""
+        measured = f": measured {beside(sum(there) / len(there), incumbent.std)} there" if there else ""
         return what_is_known(incumbent) + measured
 
     def _answer(self) -> Incumbent:
