@@ -66,13 +66,46 @@ def test_parameters_of_tune_become_parameters_of_ours() -> None:
 
 @pytest.mark.parametrize(
     "domain",
-    [tune.randn(), tune.grid_search([1, 2]), {"deep": tune.uniform(0, 1)}, tune.quniform(0, 1, 1e-5)],
+    [
+        tune.randn(),
+        tune.grid_search([1, 2]),
+        tune.quniform(0, 1, 1e-5),
+        {"deep": tune.uniform(0, 1)},
+        [tune.uniform(0, 1)],
+        (1, [tune.uniform(0, 1)]),
+        {"deep": [fabolas.Float(0, 1)]},
+        [tune.grid_search([1, 2])],
+        tune.choice([tune.uniform(0, 1), 2]),
+        tune.sample_from(lambda: 3),
+        [tune.sample_from(lambda: 3)],
+    ],
 )
 def test_what_has_no_equivalent_is_refused_by_name(domain: Any) -> None:
     from fabolas.ray.domains import split_param_space
 
     with pytest.raises(TypeError, match=r"expected .* for the parameter 'x', got"):
         split_param_space({"x": domain})
+
+
+@pytest.mark.parametrize("value", [tune.sample_from(lambda: 3), [{"deep": tune.sample_from(lambda: 3)}]])
+def test_a_function_is_refused_in_the_form_in_which_tune_passes_it_on(value: Any) -> None:
+    from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders
+
+    from fabolas.ray import FabolasSearch
+
+    config = inject_placeholders({"x": tune.uniform(0, 1), "k": value}, create_resolvers_map())
+    with pytest.raises(TypeError, match=r"expected .* for the parameter 'k', got tune.sample_from; compute"):
+        FabolasSearch(FIDELITIES).set_search_properties("loss", "min", config)
+
+
+def test_lists_and_objects_without_parameters_are_constants() -> None:
+    from fabolas.ray.domains import split_param_space
+
+    constants = {"a": [1, (2, "b")], "b": {"c": [None]}, "d": ("__ref_ph", "0123abcd"), "e": ()}
+    assert split_param_space({"x": fabolas.Float(0, 1), **constants}) == (
+        {"x": fabolas.Float(0, 1)},
+        constants,
+    )
 
 
 def test_the_config_has_the_fidelity_and_the_record_has_the_cost() -> None:
@@ -173,10 +206,8 @@ def test_a_search_without_metric_says_what_it_needs() -> None:
     assert 0 <= search.suggest("t0")["x"] <= 1
 
 
-@pytest.mark.slow
-@pytest.mark.first
-def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> None:
-    # In a process of its own: another test of this process may use Ray.
+def run_in_a_process(module: str, directory: Path) -> None:
+    """Runs it in a process of its own, because another test of this process may use Ray."""
     environment = {
         **os.environ,
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -184,7 +215,7 @@ def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> No
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.ray.tune_run", str(tmp_path)],
+        [sys.executable, "-m", module, str(directory)],
         env=environment,
         capture_output=True,
         text=True,
@@ -192,6 +223,36 @@ def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> No
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.first
+def test_what_a_run_of_tune_cannot_search_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    run_in_a_process("tests.ray.tune_refusals", tmp_path)
+    said = json.loads((tmp_path / "said.json").read_text())
+    parts = {
+        "function": "for the parameter 'k', got tune.sample_from; compute its value in the trainable",
+        "function in a dict": "for the parameter 'k', got tune.sample_from",
+        "function beside space": "for the parameter 'k', got tune.sample_from",
+        "function as choice": "for the parameter 'k', got tune.sample_from",
+        "objects as choices": "choices for the parameter 'k', got objects, which Tune does not pass on",
+        "list": "for the parameter 'k', got a list that contains one; give each parameter a name of its own",
+        "two spaces": "ValueError: You passed a `param_space` parameter",  # of Tune
+        "space without metric": "expected metric and mode, got none from Tune, which passes on metric, mode and "
+        "param_space only if param_space is not empty; pass metric= and mode= to FabolasSearch",
+        "nothing": "expected metric and mode and param_space, got none from Tune",
+    }
+    for name, part in parts.items():
+        assert part in said.pop(name), name
+    assert said == {"space with metric": "", "space with metric of TuneConfig": ""}  # these two run
+
+
+@pytest.mark.slow
+@pytest.mark.first
+def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> None:
+    from fabolas.ray import FabolasSearch
+
+    run_in_a_process("tests.ray.tune_run", tmp_path)
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["results"] == 6
     assert sorted(found["statuses"]) == ["complete"] * 5 + ["failed"]
@@ -200,4 +261,6 @@ def test_tune_runs_the_search_and_survives_a_killed_worker(tmp_path: Path) -> No
     ]
     assert min(costs) > 0
     assert found["incumbent"]["kind"] in ("a", "b")
-    assert list((tmp_path / "results" / "run").glob("search*-state*"))  # Tune has called `save`
+    restored = FabolasSearch()  # from what Tune has saved
+    restored.restore_from_dir(str(tmp_path / "results" / "run"))
+    assert restored.incumbent().config == found["incumbent"]

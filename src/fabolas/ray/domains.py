@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ray.tune.search import sample
@@ -11,9 +11,12 @@ from ray.tune.search import sample
 from fabolas.space import Categorical, Float, Integer, Ordinal
 
 MAX_STEPS = 1000  # values of a quantized parameter
+# Before Tune passes param_space on, it replaces what is no plain value by a pair of one of these and a hash.
+_FUNCTION, _OBJECT = "__fn_ph", "__ref_ph"
 
 _SUPPORTED = (
-    "tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice, or a parameter of fabolas"
+    "tune.uniform, loguniform, quniform, randint, lograndint, qrandint or choice, "
+    "or a parameter of fabolas in FabolasSearch(space=...),"
 )
 
 
@@ -21,20 +24,16 @@ def split_param_space(param_space: Mapping[str, Any]) -> tuple[dict[str, Any], d
     """The parameters to search, translated, and the constants, by name.
 
     Raises:
-        TypeError: If a parameter has a distribution that we have no equivalent for.
+        TypeError: If a parameter has a distribution that we have no equivalent for, or is inside of another value.
     """
     searched: dict[str, Any] = {}
     constants: dict[str, Any] = {}
     for name, value in param_space.items():
+        _check_parts(name, value)
         if isinstance(value, sample.Domain):
             searched[name] = _translate(name, value)
         elif isinstance(value, Float | Integer | Categorical):
             searched[name] = value
-        elif isinstance(value, Mapping) and ("grid_search" in value or _has_domain(value)):
-            raise TypeError(
-                f"expected {_SUPPORTED} for the parameter {name!r}, got {dict(value)!r}; write the parameters of a "
-                "nested dict side by side, and choices as tune.choice"
-            )
         else:
             constants[name] = value
     return searched, constants
@@ -72,8 +71,45 @@ def _steps(name: str, domain: Any, step: float) -> Ordinal:
     return Ordinal(tuple(round(i * step, 12) for i in range(first, last + 1)))
 
 
-def _has_domain(value: Mapping[str, Any]) -> bool:
-    return any(
-        isinstance(each, sample.Domain) or (isinstance(each, Mapping) and _has_domain(each))
-        for each in value.values()
-    )
+def _check_parts(name: str, value: Any) -> None:
+    """Refuse what Tune would pass to the trials as it is, or without telling the search which value it has."""
+    is_choice = isinstance(value, sample.Categorical)
+    for part in _parts(value):
+        if isinstance(part, sample.Function) or _is_placeholder(part, _FUNCTION):
+            raise TypeError(
+                f"expected {_SUPPORTED} for the parameter {name!r}, got tune.sample_from; compute its value in the "
+                "trainable, from the other parameters"
+            )
+        if isinstance(part, Mapping) and "grid_search" in part:
+            raise TypeError(
+                f"expected {_SUPPORTED} for the parameter {name!r}, got tune.grid_search; write tune.choice"
+            )
+        if part is not value and isinstance(part, sample.Domain | Float | Integer | Categorical):
+            where = "tune.choice" if is_choice else type(value).__name__
+            raise TypeError(
+                f"expected {_SUPPORTED} for the parameter {name!r}, got a {where} that contains one; give each "
+                "parameter a name of its own, and put them together in the trainable"
+            )
+        if is_choice and _is_placeholder(part, _OBJECT):
+            raise TypeError(
+                f"expected plain values as choices for the parameter {name!r}, got objects, which Tune does not pass "
+                "on; choose between their names, or write the choices in FabolasSearch(space=...)"
+            )
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The value and all that it contains, if it is a dict, a list, a tuple or a ``tune.choice``."""
+    yield value
+    inner: Any = ()
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, sample.Categorical):
+        inner = value.categories
+    elif isinstance(value, list | tuple):
+        inner = value
+    for each in inner:
+        yield from _parts(each)
+
+
+def _is_placeholder(value: Any, kind: str) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] == kind

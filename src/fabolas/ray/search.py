@@ -36,9 +36,11 @@ class FabolasSearch(Searcher):
 
     Args:
         fidelities: Name -> (low, high) or ``fabolas.Fidelity``; the upper end is the target.
-        space: Parameters by name, of Tune or of ours; None takes the ``param_space`` of the Tuner.
-        metric: Entry of the results; None takes that of the TuneConfig.
-        mode: "min" or "max"; None takes that of the TuneConfig.
+        space: Parameters by name, of Tune or of ours; None takes the ``param_space`` of the Tuner. There, only those
+            of Tune are seen.
+        metric: Entry of the results; None takes that of the TuneConfig. Tune passes it on only if ``param_space`` is
+            not empty; give it here if the Tuner has no ``param_space``.
+        mode: "min" or "max"; None takes that of the TuneConfig, as for ``metric``.
         points_to_evaluate: Configurations to evaluate first, with or without fidelities.
         seed: Whole number >= 0; None draws one.
         **options: Options of ``fabolas.Study``: ``strategy`` and those of the strategy.
@@ -74,10 +76,12 @@ class FabolasSearch(Searcher):
         """
         if self._study is None:
             lacking = [n for n, v in (("metric", self._metric), ("mode", self._mode)) if not v]
-            lacking += [] if self._space is not None else ["param_space"]
+            keywords = [f"{name}=" for name in lacking]
+            if self._space is None:
+                lacking, keywords = [*lacking, "param_space"], [*keywords, "space="]
             raise RuntimeError(
-                f"expected {' and '.join(lacking)}, got none; pass them to tune.TuneConfig and "
-                "tune.Tuner, or to FabolasSearch"
+                f"expected {' and '.join(lacking)}, got none from Tune, which passes on metric, mode and param_space "
+                f"only if param_space is not empty; pass {' and '.join(keywords)} to FabolasSearch"
             )
         return self._study
 
@@ -91,8 +95,15 @@ class FabolasSearch(Searcher):
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
     ) -> bool:
-        """Take metric, mode and space of the Tuner; False if the study is already open."""
-        if self._study is not None:
+        """Take metric, mode and space of the Tuner; False if the study is already open, or has another space.
+
+        Tune refuses parameters in ``config`` if this is False.
+
+        Raises:
+            TypeError: If the config has what we have no equivalent for.
+        """
+        searched, _ = split_param_space(config)
+        if self._study is not None or (searched and self._space is not None):
             return False
         self._metric, self._mode = self._metric or metric, self._mode or mode
         if config and self._space is None:
