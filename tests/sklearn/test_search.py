@@ -36,6 +36,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from fabolas import Float, Space
 from fabolas.sklearn import FabolasSearchCV, prepare
 from fabolas.sklearn.policy import SearchPolicy
+from fabolas.storage import MemoryStorage
 from fabolas.storage.reader import read
 from tests.helpers.marks import slow
 from tests.helpers.waiting import PATIENCE
@@ -741,9 +742,35 @@ class TestStorage:
     def test_what_changes_decisions_cannot_change_when_a_search_is_continued(self, tmp_path: Path) -> None:
         path = tmp_path / "search.db"
         path.write_bytes(stored_search())
-        with pytest.raises(ValueError, match=r"holds another study .*effort"):
-            search(n_iter=6, time_budget=60, storage=path).fit(X, Y)
+        with pytest.raises(
+            ValueError,
+            match=r"^storage holds a search that was begun with n_iter and without time_budget, and this one has the "
+            r"time_budget '60s'; continue it without time_budget, or choose another file$",
+        ):
+            search(n_iter=6, time_budget="60s", storage=path).fit(X, Y)
         assert len(search(n_iter=5, storage=path).fit(X, Y).trials_) == 5
+
+    @pytest.mark.parametrize("n_iter", [None, 5])
+    def test_a_search_that_was_begun_with_a_time_budget_needs_one_again(self, n_iter: int | None) -> None:
+        storage = MemoryStorage()
+        search(n_iter=n_iter, time_budget=1e-3, verify=False, storage=storage).fit(X, Y)
+        with pytest.raises(
+            ValueError,
+            match=r"^storage holds a search that was begun with a time_budget, and this one has n_iter alone; "
+            r"continue it with a time_budget, or choose another file$",
+        ):
+            search(n_iter=6, storage=storage).fit(X, Y)
+
+    def test_a_scoring_whose_best_value_is_unknown_cannot_replace_another_one(self, tmp_path: Path) -> None:
+        def mine(estimator: Any, X: Any, y: Any) -> float:
+            return float(estimator.score(X, y))
+
+        path = tmp_path / "search.db"
+        path.write_bytes(stored_search())
+        with pytest.raises(
+            ValueError, match=r"^storage holds a search with another scoring, and this one has .*mine"
+        ):
+            search(n_iter=6, scoring=mine, storage=path).fit(X, Y)
 
     def test_a_random_state_that_moves_on_cannot_be_kept(self, tmp_path: Path) -> None:
         with pytest.raises(

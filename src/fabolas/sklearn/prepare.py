@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import product
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,10 @@ from fabolas.sklearn.folds import Folds, labels_of
 from fabolas.sklearn.policy import SearchPolicy
 from fabolas.sklearn.scores import loss_of
 from fabolas.space import Fidelity
+from fabolas.storage.base import OtherStudyError
+from fabolas.storage.option_values import encode
 from fabolas.study import Study
+from fabolas.transforms import FitTransform, log_excess_transform, log_transform
 
 if TYPE_CHECKING:
     from fabolas.sklearn.search import FabolasSearchCV
@@ -80,7 +84,8 @@ class FitSetup:
         """The study of this fit: a new one, or the one that the storage holds.
 
         Raises:
-            ValueError: If there is a storage and the seed would differ each time.
+            ValueError: If there is a storage and the seed would differ each time, or the storage holds a search that
+                decides differently.
         """
         storage, given = self._search.storage, self._search.random_state
         if storage is not None and not isinstance(given, Integral | None):
@@ -88,17 +93,38 @@ class FitSetup:
                 f"expected a whole number or None as random_state with a storage, got {given!r}: it must be the same "
                 "when the search is continued; choose a number"
             )
-        # Without a time budget the same seed gives the same search: costs follow from the rows, not from seconds.
-        cost_is_rows = self.budget.seconds is None
-        return Study(
-            self.space,
-            storage=storage,
-            seed=_seed(given),
-            clock=self.clock,
-            target_share=_TARGET_SHARE,
-            effort=_EFFORT if cost_is_rows else None,
-            model=ModelSpec(transform=self.loss.transform, cost_from_fidelity=cost_is_rows),
-        )
+        options = _strategy_options(self.budget.seconds is None, self.loss.transform)
+        try:
+            return Study(self.space, storage=storage, seed=_seed(given), clock=self.clock, **options)
+        except OtherStudyError as error:
+            self._check_same_options(error.recorded.get("options"))
+            raise
+
+    def _check_same_options(self, recorded: Any) -> None:
+        """Refuse a stored search of which the recorded options of the strategy differ, in the user's words.
+
+        Raises:
+            ValueError: If it was begun with another kind of budget, or with a scoring that needs another transform.
+        """
+        n_iter_alone = self.budget.seconds is None
+        for theirs, transform in product((True, False), (log_transform, log_excess_transform)):
+            if recorded != encode(_strategy_options(theirs, transform)):
+                continue
+            if theirs and not n_iter_alone:
+                raise ValueError(
+                    "storage holds a search that was begun with n_iter and without time_budget, and this one has the "
+                    f"time_budget {self._search.time_budget!r}; continue it without time_budget, or choose another file"
+                ) from None
+            if n_iter_alone and not theirs:
+                raise ValueError(
+                    "storage holds a search that was begun with a time_budget, and this one has n_iter alone; continue "
+                    "it with a time_budget, or choose another file"
+                ) from None
+            if transform is not self.loss.transform:
+                raise ValueError(
+                    f"storage holds a search with another scoring, and this one has {self.fingerprint['scoring']!r}; "
+                    "continue it with the scoring it was started with, or choose another file"
+                ) from None
 
     def check_continues(self, study: Study) -> None:
         """Refuse a stored study of another search.
@@ -120,6 +146,16 @@ class FitSetup:
             refit_ratio=refit_ratio,
             configurations=self.space.enumerate_configurations(_MAX_LISTED),
         )
+
+
+def _strategy_options(n_iter_alone: bool, transform: FitTransform) -> dict[str, Any]:
+    """The options of the strategy of a search.
+
+    Without a time budget the same seed gives the same search: costs follow from the rows, not from seconds.
+    """
+    model = ModelSpec(transform=transform, cost_from_fidelity=n_iter_alone)
+    options = {"target_share": _TARGET_SHARE, "model": model}
+    return options | {"effort": _EFFORT} if n_iter_alone else options
 
 
 def _check_same_search(recorded: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> None:

@@ -184,18 +184,28 @@ def merge_early_outcomes(trials: Iterable[Trial], early: Iterable[Trial]) -> tup
     return history.trials
 
 
+class OtherStudyError(ValueError):
+    """A storage holds another study. ``recorded`` describes it, see ``Identity.describe``."""
+
+    def __init__(self, message: str, recorded: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.recorded = recorded or {}
+
+
 def check_same_study(what: str, identity: Identity, recorded: dict[str, Any]) -> None:
     """Refuse a record of another study.
 
     Raises:
-        ValueError: With a sentence that names the record (``what``) and how the two differ.
+        OtherStudyError: With a sentence that names the record (``what``) and how the two differ.
+        ValueError: If the record is damaged.
     """
     try:
         found = identity.differences(recorded)
     except Exception as error:
         raise ValueError(f"{what} is damaged: it does not say which study it holds ({error!r})") from error
     if found:
-        raise ValueError(
+        raise OtherStudyError(
             f"{what} holds another study and was left as it is: {'; '.join(found)}. "
-            "Give the arguments of the study that it holds, or choose another file"
+            "Give the arguments of the study that it holds, or choose another file",
+            recorded,
         )
