@@ -626,6 +626,10 @@ class TestFailures:
         assert found.cv_results_["n_samples"][found.best_index_] <= 300
 
 
+COMPUTED = ("trials_", "verified_", "predicted_loss_", "predicted_std_")
+ATTRIBUTES = ("cv_results_", "best_params_", "best_score_", "study_", "trajectory_", "min_size_", "max_size_")
+
+
 @pytest.mark.usefixtures("_forgotten")
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -654,6 +658,14 @@ class TestRefusals:
         with pytest.raises((ValueError, TypeError), match=message):
             search(Remembers(), **given).fit(X, Y)
         assert Remembers.fits == []
+
+    @pytest.mark.parametrize("name", [*COMPUTED, *ATTRIBUTES, "classes_", "n_features_in_"])
+    def test_what_is_known_after_fit_is_unknown_before(self, name: str) -> None:
+        assert hasattr(usual(6), name)
+        assert not hasattr(search(), name)
+        if name in COMPUTED:
+            with pytest.raises(NotFittedError, match="not fitted yet"):
+                getattr(search(), name)
 
     def test_what_was_not_fitted_has_no_figure(self) -> None:
         with pytest.raises(NotFittedError):

@@ -158,6 +158,7 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def trials_(self) -> tuple[Trial, ...]:
         """Every trial of the study, in the order in which they ended."""
+        check_is_fitted(self, "study_")
         trials: tuple[Trial, ...] = self.study_.trials
         return trials
 
@@ -176,7 +177,8 @@ class FabolasSearchCV(BaseSearchCV):  # type: ignore[misc]
     @property
     def verified_(self) -> bool:
         """Whether the best parameters were run on all rows."""
-        return bool(self.cv_results_["n_samples"][self._best("best_index_")] == self.max_size_)
+        index = self._best("best_index_")
+        return bool(self.cv_results_["n_samples"][index] == self.max_size_)
 
     def plot(self) -> "Figure":
         """A figure of the search: scores over time by number of rows, and the best score on all rows so far.
