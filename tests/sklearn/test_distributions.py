@@ -51,6 +51,14 @@ class TestDistributions:
             with pytest.raises(TypeError, match=r"parameter 'C': .*put a single value into a list"):
                 parse_space({"C": value}, None)
 
+    def test_single_values_are_choices_if_there_is_nothing_else(self) -> None:
+        single = {"a": [5], "b": range(1, 2)}
+        space = parse_space(single, None)
+        assert space.enumerate_configurations(10).tolist() == [[0.5, 0.5]]  # type: ignore[union-attr]
+        assert space.decode(np.array([0.5, 0.5]))[0] == {"a": 5, "b": 1}
+        assert Space.from_description(space.describe()) == space
+        assert parse_space({**single, "c": [1, 2]}, None).names == ("c",)
+
     def test_ranges_mean_the_same_as_in_every_other_space(self) -> None:
         for numbers in (range(1, 6), range(10, 60, 10), range(3, 0, -1)):
             assert parse_space({"a": numbers, "b": [1, 2]}, None) == Space({"a": numbers, "b": [1, 2]})

@@ -26,14 +26,14 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import FitFailedWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from fabolas import Float, Space
+from fabolas import Float, Space, load
 from fabolas.sklearn import FabolasSearchCV, prepare
 from fabolas.sklearn.policy import SearchPolicy
 from fabolas.storage import MemoryStorage
@@ -216,6 +216,26 @@ class TestAnswer:
         found = search(space={"C": [0.1, 1.0]}, n_iter=50).fit(X[:300], Y[:300])
         assert len(found.cv_results_["params"]) < 50
         assert {p["C"] for p in found.cv_results_["params"]} == {0.1, 1.0}
+
+    @pytest.mark.parametrize(
+        "given", [{"n_iter": 5}, {"n_iter": 5, "verify": False}, {"n_iter": None, "time_budget": "1h"}]
+    )
+    def test_a_single_candidate_is_run_once_on_all_the_rows_and_refitted(self, given: Any) -> None:
+        space = {"C": [0.1], "max_iter": range(200, 201)}
+        found = search(space=space, **given).fit(X, Y)
+        check(found)
+        grid = GridSearchCV(LogisticRegression(), space, cv=3).fit(X, Y)
+        assert found.cv_results_["params"] == grid.cv_results_["params"]
+        assert found.cv_results_["n_samples"].tolist() == [1000]
+        assert found.best_score_ == grid.best_score_
+        assert np.array_equal(found.predict(X), grid.predict(X))
+        assert 0 < found.predicted_std_ < 0.05
+
+    def test_the_file_of_a_single_candidate_can_be_read_and_continued(self, tmp_path: Path) -> None:
+        path = tmp_path / "search.db"
+        for _ in range(2):
+            found = search(space={"C": [0.1]}, storage=path).fit(X, Y)
+        assert load(path).best_config == found.best_params_ == {"C": 0.1}
 
     def test_in_a_finite_space_nothing_is_run_twice_on_the_same_rows(self) -> None:
         found = search(space={"C": np.logspace(-3, 3, 13).tolist()}, n_iter=13).fit(X[:300], Y[:300])

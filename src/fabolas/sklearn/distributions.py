@@ -12,7 +12,8 @@ import numpy as np
 
 from fabolas.space import Categorical, Fidelity, Float, Integer, Ordinal, Space
 from fabolas.space.distributions import SUPPORTED, distribution_text, is_distribution
-from fabolas.space.parse import parse_parameter
+from fabolas.space.parameters import Axis
+from fabolas.space.parse import ParsedSpace, parse_parameter
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -49,7 +50,8 @@ def parse_space(
         return Space(parameters, fidelities)
     if configspace:
         return Space(parameters, fidelities)
-    return Space({name: _parse_named(name, spec) for name, spec in parameters.items()}, fidelities)
+    axes = {name: _parse_named(name, spec) for name, spec in parameters.items()}
+    return Space(_keep_single_choices(axes), fidelities)
 
 
 def _fidelity_name(parameters: Any) -> str:
@@ -77,6 +79,21 @@ def _parse_parameter(spec: Any) -> Any:
     if from_configspace or is_distribution(spec) or isinstance(spec, range | Float | Integer | Categorical):
         return parse_parameter(spec)
     raise TypeError(f"expected {_ACCEPTED}; got {distribution_text(spec)}; put a single value into a list")
+
+
+def _keep_single_choices(axes: dict[str, Axis]) -> dict[str, Axis] | ParsedSpace:
+    """Return the parameters; if each has a single value, as a space of these choices.
+
+    Otherwise a space makes constants of single values, and refuses to have nothing else. scikit-learn accepts a search
+    of one candidate.
+    """
+    values = [axis.all_values() for axis in axes.values()]
+    if not axes or any(each is None or len(each) > 1 for each in values):
+        return axes
+    single: dict[str, Axis] = {
+        name: Categorical(tuple(each or ())) for name, each in zip(axes, values, strict=True)
+    }
+    return ParsedSpace(single, conditions={}, forbidden=())
 
 
 def _distinct(choices: list[Any]) -> list[Any]:

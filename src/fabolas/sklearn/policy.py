@@ -132,7 +132,7 @@ class SearchPolicy:
     def _can_run_all(self, run: RunState, seconds: float) -> bool:
         """Whether the budget allows every candidate on all rows; trials on few rows are then useless."""
         limit = run.budget.trials
-        if limit is not None and limit <= N_FINALISTS:
+        if self._n_configurations == 1 or (limit is not None and limit <= N_FINALISTS):
             return True
         if math.isinf(self._n_configurations) or self._verification is None:
             return False

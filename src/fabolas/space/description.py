@@ -8,8 +8,9 @@ from typing import Any
 from fabolas.space.described_rules import rules_from_description
 from fabolas.space.fidelity import Fidelity
 from fabolas.space.parameters import Axis, Categorical, Constant, Float, Integer, Ordinal, label
-from fabolas.space.parse import ParsedSpace, parse_parameters
+from fabolas.space.parse import ParsedSpace
 from fabolas.space.rules import Rule
+from fabolas.space.validation import checked_name
 
 _NUMERIC: dict[str, type[Float] | type[Integer]] = {"float": Float, "integer": Integer}
 _CHOICES = {"categorical": Categorical, "ordinal": Ordinal, "constant": Constant}
@@ -45,7 +46,10 @@ def parameters_from_description(description: Mapping[str, Any]) -> ParsedSpace:
     names = [entry["name"] for entry in description["parameters"]]
     if len(set(names)) < len(names):
         raise ValueError(f"expected each hyperparameter once, got {reprlib.repr(names)}")
-    axes = parse_parameters({entry["name"]: _axis(entry) for entry in description["parameters"]}).axes
+    # A single choice stays one: a search of scikit-learn with one candidate has nothing else.
+    axes = {
+        checked_name(entry["name"], "hyperparameter"): _axis(entry) for entry in description["parameters"]
+    }
     # Rules that compare values need the values themselves, and not only texts of them.
     exact = {e["name"] for e in description["parameters"] if e == _describe_axis(e["name"], axes[e["name"]])}
     return ParsedSpace(axes, *rules_from_description(description, axes, frozenset(exact)))
