@@ -1,9 +1,14 @@
-"""scikit-learn's own checks of an estimator, with the exceptions it makes for RandomizedSearchCV and no other."""
+"""scikit-learn's own checks of an estimator, with the exceptions it makes for RandomizedSearchCV.
+
+There is one more with the default `error_score`.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import RandomizedSearchCV
 from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
@@ -36,6 +41,24 @@ CLASSIFIER = FabolasSearchCV(
     xfail_strict=False,
 )
 def test_it_is_an_estimator(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(
+    [clone(REGRESSOR).set_params(error_score=np.nan)],
+    expected_failed_checks=lambda _: {
+        **PER_ESTIMATOR_XFAIL_CHECKS[RandomizedSearchCV],
+        # It wants the error of the estimator. RandomizedSearchCV raises that of the refit: it refits a candidate whose
+        # score is NaN, which is no answer here.
+        "check_dtype_object": "all trials failed",
+    },
+    xfail_strict=False,
+)
+def test_it_is_an_estimator_that_goes_on_after_failures_too(
+    estimator: Any, check: Callable[[Any], None]
+) -> None:
     check(estimator)
 
 

@@ -26,7 +26,14 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import FitFailedWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    RandomizedSearchCV,
+    ShuffleSplit,
+    cross_val_score,
+)
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -629,8 +636,14 @@ class TestFailures:
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
     @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
     def test_folds_of_which_one_always_fails_are_no_answer(self) -> None:
+        space = {"C": loguniform(1, 10)}
         with pytest.raises(ValueError, match="all 5 trials of this fit failed"):
-            search(Fragile(sometimes=True), {"C": loguniform(1, 10)}, n_iter=5, min_size=1.0).fit(X, Y)
+            search(Fragile(sometimes=True), space, n_iter=5, min_size=1.0).fit(X, Y)
+        # RandomizedSearchCV refits a candidate without a score, and raises what that raises.
+        random = RandomizedSearchCV(Fragile(sometimes=True), space, n_iter=5, cv=3)
+        with pytest.raises(FloatingPointError):
+            random.fit(X, Y)
+        assert np.isnan(random.best_score_)
 
     def test_however_short_the_time_one_candidate_is_run(self) -> None:
         found = search(n_iter=None, time_budget=1e-9).fit(X, Y)
