@@ -137,6 +137,38 @@ def test_curves_may_fall_by_the_same_factor_however_alike_the_losses_are(exponen
     assert STD * 0.95 < std < 3.0 * STD
 
 
+@pytest.mark.parametrize("offset", [100.0, 1e6])
+def test_losses_with_a_large_constant_part_bend_in_proportion_to_their_spread_once_the_target_shows_it(
+    offset: float,
+) -> None:
+    small = data(20, largest=0.6)
+    small = replace(small, losses=small.losses + offset)
+    before = fitted(small)
+    assert before._discrepancy is not None
+    assert before._discrepancy.late_std * before.transform.scale == pytest.approx(STD)
+    at_target, losses = data(4, largest=0.0, seed=3).points, offset + np.array([0.2, 0.25, 0.22, 0.3])
+    at_target[:, 1] = 1.0
+    at_target[:, 0] = [0.6, 0.4, 0.5, 0.3]
+    both = Data(
+        np.vstack([small.points, at_target]),
+        np.append(small.losses, losses),
+        np.ones(24),
+        np.zeros(24, dtype=bool),
+    )
+    after = fitted(both)
+    assert after._discrepancy is not None
+    assert after._discrepancy.late_std == STD
+    assert np.sqrt(after.discrepancy_variance(at_target[:1]))[0] < 1.0  # of the spread
+
+
+def test_a_bend_at_the_target_by_a_factor_stays_possible_where_losses_differ_by_factors() -> None:
+    found = data(20, largest=0.6, exponent=3.0)
+    found.points[:4, 1] = 1.0
+    models = fitted(found)
+    assert models.transform.scale > 1.0
+    assert discrepancy(models).late_std * models.transform.scale == pytest.approx(STD)
+
+
 def test_without_the_term_there_is_none() -> None:
     found = data(5, largest=1.0)
     assert (fitted(found, discrepancy=0.0).discrepancy_variance(found.points) == 0.0).all()

@@ -6,7 +6,8 @@ configurations. The mean at a point is a weighted sum of the observations, so it
 D(x, u) - sum_i w_i D(x_i, u_i). The variance of this part is known in closed form. There are two such terms
 (docs/decisions/discrepancy.md):
 
-- a late bend, t = u^6. Small sizes do not show it, so its standard deviation is given.
+- a late bend, t = u^6. Small sizes do not show it, so its standard deviation is given: a factor of the loss. The
+  target may show that it is less: a part of what losses vary by (`late_std`).
 - an early bend, t = u^3. Small sizes show a little of it, so its standard deviation is learnt from them: curves that
   have begun to fall faster will go on, and how far is then uncertain.
 
@@ -30,6 +31,8 @@ from fabolas.gp.regression import Posterior, cholesky
 # probability of no early bend is 0.8. The other probabilities are in proportion to 1 / std.
 EARLY_STDS = np.array([1.0, 2.0, 4.0, 8.0])
 EARLY_PRIOR = np.append(0.8, 0.2 / EARLY_STDS / np.sum(1.0 / EARLY_STDS))
+# Of the late bend by a factor, against one in proportion to the spread of the losses.
+FACTOR_PRIOR = 0.95
 # The evidence uses at most this many observations, those at the largest sizes: its time is cubic in their number.
 MAX_EVIDENCE_TRIALS = 150
 
@@ -44,6 +47,7 @@ class Discrepancy:
         over_x: The kernel over configurations; its length scales are the first hyperparameters of the model.
         fidelities: The columns of the fidelities, at least one.
         std: Standard deviation of the late bend of each fidelity at the target, in standardised losses.
+        least_std: The same if losses near the target change no more than measured losses differ.
     """
 
     model: Posterior
@@ -51,6 +55,7 @@ class Discrepancy:
     over_x: Matern52
     fidelities: tuple[int, ...]
     std: float
+    least_std: float = np.inf
 
     def variance(self, points: Array) -> Array:
         """(m,) Variance of D(x, u) - sum_i w_i D(x_i, u_i) at points (m, D), D the sum of both bends."""
@@ -63,35 +68,63 @@ class Discrepancy:
             known @ known.T * self._shared(self.model.points, self.model.points, self._lengths)
         ) @ weights
         variance = own - 2.0 * across + np.einsum("knm,knm->km", weights, among)
-        return np.asarray(self.std**2 * np.maximum(variance, 0.0).mean(axis=0))
+        return np.asarray(self.late_std**2 * np.maximum(variance, 0.0).mean(axis=0))
+
+    @cached_property
+    def late_std(self) -> float:
+        """The more probable standard deviation of the late bend: `std`, or `least_std` if that is less.
+
+        Losses with a large constant part change little, whatever the size. Small sizes do not show that: an error rate
+        at chance level is as flat before it falls. So only what the target adds counts: a jump of that size there.
+        """
+        at_target = (self._evidence_points[:, list(self.fidelities)] == 1.0).all(axis=1)[:, None]
+        if self.least_std >= self.std or not at_target.any():
+            return self.std
+        stds = np.array([self.std, self.least_std])
+        ratios = self._log_evidence_ratios(at_target.astype(float), stds)[:, 1:]
+        factor, part = np.exp(ratios - ratios.max()).mean(axis=0)  # one of them is above zero
+        return self.std if FACTOR_PRIOR * factor >= (1.0 - FACTOR_PRIOR) * part else self.least_std
 
     @cached_property
     def early_variance(self) -> float:
-        """The expected variance of the early bend given the observations, in units of that of the late one.
-
-        The hyperparameters are samples of their posterior without the bend. So the evidence of a standard deviation,
-        relative to none, is the mean of p(y | theta, std) / p(y | theta, none) over the samples.
-        """
-        ratios = np.array([self._log_evidence_ratios(k) for k in range(len(self.model.theta))])  # (K, 1 + s)
+        """The expected variance of the early bend given the observations, in units of that of the late one."""
+        times = cubic_time(self._evidence_points[:, list(self.fidelities)])
+        ratios = self._log_evidence_ratios(times, self.late_std * EARLY_STDS)
         posterior = np.exp(ratios - ratios.max()).mean(axis=0) * EARLY_PRIOR
         return float(posterior[1:] @ EARLY_STDS**2 / posterior.sum())
 
-    def _log_evidence_ratios(self, k: int) -> Array:
-        """(1 + s,) log p(y | theta_k, std) - log p(y | theta_k, none) for no early bend and for `EARLY_STDS`.
+    def _log_evidence_ratios(self, times: Array, stds: Array) -> Array:
+        """(K, 1 + s) log p(y | theta_k, std) - log p(y | theta_k, none) for no bend and for each of stds (s,).
+
+        The hyperparameters are samples of their posterior without the bend. So the evidence of a standard deviation,
+        relative to none, is the mean of p(y | theta, std) / p(y | theta, none) over the samples.
+
+        Args:
+            times: (n, f) t(u) of the observations.
+            stds: (s,) in standardised losses.
+        """
+        return np.array([self._of_sample(k, times, stds) for k in range(len(self.model.theta))])
+
+    def _of_sample(self, k: int, times: Array, stds: Array) -> Array:
+        """(1 + s,) The log evidence ratios of hyperparameter sample k.
 
         With G = L L' the Gram matrix and C the covariance of the bend, L^-1 C L'^-1 = Q diag(l) Q' and b = Q' L^-1 y
         give log N(y; 0, G + v C) = -1/2 sum_i (log(1 + v l_i) + b_i^2 / (1 + v l_i)) + constant for all v.
         """
-        rows, points = self.model.L[k][self._evidence], self.model.points[self._evidence]
+        rows, points = self.model.L[k][self._evidence], self._evidence_points
         L = cholesky((rows @ rows.T)[None])[0]
         residual = solve_triangular(L, rows @ self.model.beta[k], lower=True)
-        times = cubic_time(points[:, list(self.fidelities)])
-        C = self.std**2 * (times @ times.T) * self._shared(points, points, self._lengths[k : k + 1])[0]
+        C = (times @ times.T) * self._shared(points, points, self._lengths[k : k + 1])[0]
         whitened = solve_triangular(L, solve_triangular(L, C, lower=True).T, lower=True)
         eigenvalues, Q = np.linalg.eigh(0.5 * (whitened + whitened.T))
         b = Q.T @ residual
-        scaled = 1.0 + np.append(0.0, EARLY_STDS**2)[:, None] * np.maximum(eigenvalues, 0.0)
+        scaled = 1.0 + np.append(0.0, stds**2)[:, None] * np.maximum(eigenvalues, 0.0)
         return np.asarray(-0.5 * np.sum(np.log(scaled) + b**2 / scaled - b**2, axis=1))
+
+    @cached_property
+    def _evidence_points(self) -> Array:
+        """(e, D) The points of the observations that count as evidence."""
+        return self.model.points[self._evidence]
 
     @cached_property
     def _evidence(self) -> IntArray:

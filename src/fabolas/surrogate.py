@@ -197,9 +197,10 @@ class Surrogate:
         spec, columns = self.prior.spec, self.prior.columns
         if not columns.fidelities or spec.discrepancy == 0.0:
             return None
-        unit = self.transform.scale if self.transform.logarithmic else 1.0
-        std = spec.discrepancy / unit
-        return Discrepancy(self.loss, self.observed, self.prior.over_x(), columns.fidelities, std)
+        # Half of the spread of the losses; under a logarithm it may also be half of the logarithm's unit.
+        part = spec.discrepancy
+        std = part / self.transform.scale if self.transform.logarithmic else part
+        return Discrepancy(self.loss, self.observed, self.prior.over_x(), columns.fidelities, std, part)
 
     def nugget_variance(self, points: Array) -> Array:
         """Variance (m,) of what belongs to a configuration and not to the smooth function of the GP.

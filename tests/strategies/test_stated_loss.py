@@ -134,6 +134,25 @@ def test_what_was_measured_at_the_target_is_not_preliminary() -> None:
     assert abs(best.loss - 0.25) < 2 * best.std < 0.25
 
 
+@pytest.mark.parametrize(("offset", "unit"), [(1e6, 1.0), (1.5e9, 1e6), (0.689, 1e-4)])
+def test_a_verified_loss_is_stated_near_its_measurement_whatever_is_added_to_all_losses(
+    offset: float, unit: float
+) -> None:
+    rng = np.random.default_rng(0)
+    with fabolas.Study({"x": fabolas.Float(0.0, 1.0)}, {"size": (64, 16_384)}, seed=0, effort=0.0) as study:
+        for i in range(16):
+            x, size = float(rng.random()), 16_384 if i > 13 else int(64 * 32 ** rng.random())
+            loss = 3.0 + 20.0 * (x - 0.3) ** 2 + 2.0 * (size / 16_384) ** -0.5 + 0.1 * rng.normal()
+            study.tell(study.ask_for({"x": x}, {"size": size}), offset + unit * loss, cost=size / 100)
+        best = study.verified_incumbent()
+        assert best is not None
+        assert best.verified
+        measured = study.trials[best.trial_ids[-1]].loss
+    assert measured is not None
+    assert 0.0 < best.std < 2.0 * unit
+    assert abs(best.loss - measured) < 2.0 * unit
+
+
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_a_verified_loss_that_all_trials_have_is_stated_as_it_is(loss: float) -> None:
     result = fabolas.minimize(
