@@ -126,6 +126,10 @@ class _TimedOutError(Exception):
     """There is no result after the job's timeout."""
 
 
+class _LateError(Exception):
+    """The job waited in the executor's queue for most of its timeout, so its configuration is not to blame."""
+
+
 class _Submission:
     """A call of an executor's ``submit`` in a thread of its own.
 
@@ -187,6 +191,8 @@ class FutureWorker:
             return Ended(job.id, "abandoned", error=str(refused), fatal=True)
         except _TimedOutError as error:
             return Ended(job.id, "failed", cost=seconds_since(start), error=str(error))
+        except _LateError as error:
+            return Ended(job.id, "abandoned", cost=seconds_since(start), error=str(error))
         except futures.BrokenExecutor as error:
             # A broken pool loses all its jobs, and does not say which of them broke it.
             reason = f"the executor broke down: {_describe(error)}"
@@ -255,10 +261,12 @@ class FutureWorker:
 
     def _result(self, job: Job, future: "futures.Future[Any]", start: float) -> Ended | None:
         """Wait for the result, as long as the job is wanted, has time left, and the executor seems to work."""
+        longest = _HEALTH_SECONDS if job.curve is None else _REPORT_SECONDS
+        timeout = float("inf") if job.timeout is None else job.timeout
+        last_waiting = start
         while True:
-            left = None if job.timeout is None else start + job.timeout - time.perf_counter()
-            longest = _HEALTH_SECONDS if job.curve is None else _REPORT_SECONDS
-            wait = longest if left is None else min(max(left, 0.0), longest)
+            left = start + timeout - time.perf_counter()
+            wait = min(max(left, 0.0), longest, timeout / 4)
             futures.wait([future, self._interrupt], timeout=wait, return_when=futures.FIRST_COMPLETED)
             if job.curve is not None:
                 for reported in self._reports.read():
@@ -268,17 +276,20 @@ class FutureWorker:
             if self._interrupt.done():
                 future.cancel()
                 raise futures.CancelledError("stopped")
-            if left is not None and left <= 0.0:
-                raise self._timed_out(future, job)
+            if job.timeout is not None and self._waits_in_dask(job):
+                last_waiting = time.perf_counter()
+            if left <= 0.0:
+                raise self._timed_out(future, job, began_late=last_waiting > start + 0.5 * timeout)
             if problem := self._health.problem():
                 raise futures.BrokenExecutor(problem)
 
-    def _timed_out(self, future: "futures.Future[Any]", job: Job) -> Exception:
-        """The error of a job whose time is over. A job that was still in the executor's queue is not to blame."""
-        waits_in_dask = self._waits_in_dask(job)
-        if (future.cancel() and isinstance(self._executor, _CANCEL_ONLY_WAITING)) or waits_in_dask:
-            return futures.CancelledError(
-                f"not started by the executor after {job.timeout:.4g} s (trial_timeout)"
+    def _timed_out(self, future: "futures.Future[Any]", job: Job, *, began_late: bool) -> Exception:
+        """The error of a job whose time is over."""
+        waits = future.cancel() and isinstance(self._executor, _CANCEL_ONLY_WAITING)
+        if waits or began_late:
+            return _LateError(
+                f"not started by the executor in time (trial_timeout is {job.timeout:.4g} s), so the run stopped "
+                "waiting for it"
             )
         return _TimedOutError(
             f"timed out: no result after {job.timeout:.4g} s (trial_timeout), so the run stopped waiting for it; "
