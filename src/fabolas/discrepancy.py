@@ -85,13 +85,23 @@ class Discrepancy:
         factor, part = np.exp(ratios - ratios.max()).mean(axis=0)  # one of them is above zero
         return self.std if FACTOR_PRIOR * factor >= (1.0 - FACTOR_PRIOR) * part else self.least_std
 
-    @cached_property
+    @property
     def early_variance(self) -> float:
         """The expected variance of the early bend given the observations, in units of that of the late one."""
+        return float(self._early_posterior[1:] @ EARLY_STDS**2)
+
+    @property
+    def early_probability(self) -> float:
+        """The probability of an early bend given the observations."""
+        return float(self._early_posterior[1:].sum())
+
+    @cached_property
+    def _early_posterior(self) -> Array:
+        """(1 + s,) The probabilities of no early bend and of each of `EARLY_STDS`, given the observations."""
         times = cubic_time(self._evidence_points[:, list(self.fidelities)])
         ratios = self._log_evidence_ratios(times, self.late_std * EARLY_STDS)
         posterior = np.exp(ratios - ratios.max()).mean(axis=0) * EARLY_PRIOR
-        return float(posterior[1:] @ EARLY_STDS**2 / posterior.sum())
+        return np.asarray(posterior / posterior.sum())
 
     def _log_evidence_ratios(self, times: Array, stds: Array) -> Array:
         """(K, 1 + s) log p(y | theta_k, std) - log p(y | theta_k, none) for no bend and for each of stds (s,).

@@ -192,6 +192,11 @@ class Surrogate:
         """Variance (m,) of the error of `predict_loss` if curves bend near the target, see `Discrepancy`."""
         return np.zeros(len(points)) if self._discrepancy is None else self._discrepancy.variance(points)
 
+    @property
+    def curves_bend(self) -> bool:
+        """Whether curves have begun to bend, more probably than not."""
+        return self._discrepancy is not None and self._discrepancy.early_probability > 0.5
+
     @cached_property
     def _discrepancy(self) -> Discrepancy | None:
         spec, columns = self.prior.spec, self.prior.columns

@@ -1,5 +1,7 @@
 """What is said about a loss can be believed: it is possible, and it is not said before the models know it."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +11,13 @@ from scipy import stats
 import fabolas
 from experiments.svm_grid.problem import Problem
 from experiments.synthetic import FAMILIES
+from fabolas.direction import Direction
 from fabolas.strategies.stated_loss import (
     knows_more_than_data,
+    may_become_negative,
     possible_losses,
     prior_moments,
+    resolution,
     truncated_moments,
 )
 from fabolas.transforms import TargetTransform, identity_transform, log_transform
@@ -82,6 +87,70 @@ def test_of_a_loss_nothing_is_known_but_the_range_of_the_measured_ones() -> None
     mean, std = prior_moments(np.array([-3.0]))
     assert std > 0.0
     assert mean - 2 * std < -3.0 < mean + 2 * std
+    mean, std = prior_moments(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), negative=True)
+    assert (mean, std) == pytest.approx((1.0, 6.0 / np.sqrt(12.0)))
+
+
+@pytest.mark.parametrize(
+    ("losses", "least"),
+    [
+        ([0.0, 0.005, 0.2], 0.0025),  # no error on 200 rows
+        ([-1.0, -0.995, -0.8], 0.0025),  # the accuracy, maximised
+        ([0.0, 3.0, 90.0], 1.5),
+        ([0.005, 0.2], 0.0),
+        ([0.0, 0.0], 0.0),
+        ([-3.0, 0.0, 2.0], 0.0),
+    ],
+)
+def test_a_loss_of_zero_is_known_to_half_of_the_smallest_positive_one(
+    losses: list[float], least: float
+) -> None:
+    assert resolution(np.array(losses)) == pytest.approx(least)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_error_on_the_validation_rows_is_not_stated_as_less_than_can_be_measured(sign: float) -> None:
+    direction: Direction = "minimize" if sign > 0 else "maximize"
+    with fabolas.Study(
+        {"x": fabolas.Float(0.0, 1.0)}, {"size": (64, 16_384)}, direction=direction, seed=0, effort=0.0
+    ) as study:
+        for i in range(16):
+            errors = round(8 * (i / 15 - 0.5) ** 2 * 10)
+            loss = errors / 200 if sign > 0 else 1.0 - errors / 200
+            study.tell(study.ask_for({"x": i / 15}), loss, cost=1.0)
+        best = study.incumbent()
+        assert best is not None
+        assert best.std >= 0.0025
+        assert study.predict(best.config).loss_std[0] >= 0.0025
+
+
+def nll(x: float, s: float) -> float:
+    """A negative log-likelihood of a density, which falls with log s through zero."""
+    return -1.2 + (x - 0.3) ** 2 - 0.65 * float(np.log(s))
+
+
+def power_law(x: float, s: float) -> float:
+    return 0.5 + 80.0 * (x - 0.3) ** 2 + 2.0 * s**-0.6
+
+
+@pytest.mark.parametrize(("curve", "negative"), [(nll, True), (power_law, False)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_loss_that_falls_ever_faster_towards_zero_is_not_said_to_stop_there(
+    curve: Callable[[float, float], float], negative: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    with fabolas.Study({"x": fabolas.Float(0.0, 1.0)}, {"size": (40, 10_000)}, seed=0, effort=0.5) as study:
+        for _ in range(20):
+            x, size = float(rng.random()), int(40 * (1000 / 40) ** rng.random())
+            study.tell(study.ask_for({"x": x}, {"size": size}), curve(x, size / 10_000), cost=size / 1000)
+        losses, best = study.history.losses, study.incumbent()
+        assert best is not None
+        assert losses.min() > 0.0
+        surrogate = study.strategy.surrogate(study.history).surrogate
+        assert may_become_negative(surrogate, losses) == negative
+        assert not may_become_negative(surrogate, losses / losses.max()), "rates are in [0, 1]"
+        assert best.preliminary == negative
+        assert (best.loss - 2.0 * best.std < 0.0) or not negative
 
 
 def test_a_prediction_as_uncertain_as_the_spread_of_the_losses_is_no_knowledge() -> None:
@@ -167,4 +236,4 @@ def test_a_verified_loss_that_all_trials_have_is_stated_as_it_is(loss: float) ->
     assert best is not None
     assert best.verified
     assert (best.loss, best.std) == (loss, 0.0)
-    assert f"verified at the target: measured {loss:.4g} there" in str(result)
+    assert f"verified at the target: measured {loss:.4g} there, as in all trials" in str(result)

@@ -1,7 +1,7 @@
 """The loss at the target as the user sees it: a mean within the possible range, and an honest standard deviation.
 
 The GPs model transformed and standardised losses. In the user's units, a wide posterior has moments that no error rate
-can have: a mean above 1, for example. Before the target was measured, all curves may still bend. Three rules
+can have: a mean above 1, for example. Before the target was measured, all curves may still bend. The rules
 (docs/decisions/stated-loss.md):
 
 - A posterior is limited to the losses that are possible, `possible_losses`: its moments are those of the truncated
@@ -9,7 +9,9 @@ can have: a mean above 1, for example. Before the target was measured, all curve
 - The measured losses are standardised, so their variance is one. If the GP predicts with a larger variance, it is less
   certain than the spread of the measured losses. For the answer, its moments are then replaced by `prior_moments`,
   which use only the range of the losses. For other points the mean is kept, and the standard deviation is at least
-  that of `prior_moments`.
+  that of `prior_moments`. Where a loss may pass through zero, the discrepancy counts here as well, see
+  `may_become_negative`.
+- A loss of zero stands for all losses that are too small to be measured, see `resolution`.
 - Two variances are added to that of the GP: the discrepancy (curves may bend near the target) and the nugget (what
   belongs to one configuration), see `Surrogate.unmodelled_variance`.
 """
@@ -40,12 +42,14 @@ def stated_loss(
     if verified and len(losses) > 1 and losses.min() == losses.max():  # nothing to model: all trials agree
         return float(losses[0]), 0.0, False
     mean, variance = surrogate.predict_loss(point)
-    known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
+    stated = variance + surrogate.unmodelled_variance(point)
+    negative = may_become_negative(surrogate, losses)
+    targets = surrogate.transform.forward(losses)
+    known = knows_more_than_data(mean, stated if negative else variance, targets)
     if not (verified or known[0]):
-        return *prior_moments(losses), True
-    variance = variance + surrogate.unmodelled_variance(point)
-    (loss,), (std,) = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
-    return float(loss), float(std), False
+        return *prior_moments(losses, negative=negative), True
+    (loss,), (std,) = truncated_moments(surrogate.transform, mean, stated, possible_losses(losses))
+    return float(loss), max(float(std), resolution(losses)), False
 
 
 def stated_losses(surrogate: Surrogate, points: Array, losses: Array) -> tuple[Array, Array]:
@@ -55,10 +59,13 @@ def stated_losses(surrogate: Surrogate, points: Array, losses: Array) -> tuple[A
     deviation is then at least that of `prior_moments`.
     """
     mean, variance = surrogate.predict_loss(points)
-    known = knows_more_than_data(mean, variance, surrogate.transform.forward(losses))
-    variance = variance + surrogate.unmodelled_variance(points)
-    loss, std = truncated_moments(surrogate.transform, mean, variance, possible_losses(losses))
-    return loss, np.where(known, std, np.maximum(std, prior_moments(losses)[1]))
+    stated = variance + surrogate.unmodelled_variance(points)
+    negative = may_become_negative(surrogate, losses)
+    targets = surrogate.transform.forward(losses)
+    known = knows_more_than_data(mean, stated if negative else variance, targets)
+    loss, std = truncated_moments(surrogate.transform, mean, stated, possible_losses(losses))
+    least = np.where(known, resolution(losses), prior_moments(losses, negative=negative)[1])
+    return loss, np.maximum(std, least)
 
 
 def possible_losses(losses: Array) -> tuple[float, float]:
@@ -74,6 +81,27 @@ def possible_losses(losses: Array) -> tuple[float, float]:
     if lowest >= -1.0 and highest <= 0.0:
         return -1.0, 0.0
     return -np.inf, highest
+
+
+def may_become_negative(surrogate: Surrogate, losses: Array) -> bool:
+    """Whether zero need not be the lowest loss, although none of the measured losses (n,) is negative.
+
+    The logarithm of a loss that passes through zero falls ever faster, and the discrepancy shows that. That of a rate
+    at chance level does so too, but rates cannot be negative.
+    """
+    limits = possible_losses(losses)
+    return limits[0] == 0.0 and limits[1] > 1.0 and surrogate.transform.logarithmic and surrogate.curves_bend
+
+
+def resolution(losses: Array) -> float:
+    """The least standard deviation of a loss: half of the smallest step above the lowest possible one, if that was met.
+
+    A loss of exactly zero (no errors on the rows of a validation set) says only that the loss is below the smallest one
+    that can be measured. That is at most the smallest positive one of the measured losses (n,).
+    """
+    lowest, _ = possible_losses(losses)
+    above = losses[losses > lowest]
+    return 0.5 * float(above.min() - lowest) if losses.min() == lowest and len(above) else 0.0
 
 
 def truncated_moments(
@@ -103,17 +131,21 @@ def truncated_moments(
     return expected, np.sqrt(np.sum(weights * (values - expected[:, None]) ** 2, axis=1))
 
 
-def prior_moments(losses: Array) -> tuple[float, float]:
+def prior_moments(losses: Array, *, negative: bool = False) -> tuple[float, float]:
     """Mean and standard deviation of a loss about which only the range of the measured losses (n,) is known.
 
     The distribution is uniform from the lowest possible loss to the upper quartile of the measured ones, because a
     recommended configuration is not among the worst. If there is no lowest possible loss, the range goes as far below
     the lowest measured loss as the quartile is above it. The configuration's own loss on a subset does not count: where
     small subsets mislead, it is far below the loss at the target.
+
+    Args:
+        losses: (n,)
+        negative: Whether a loss may be negative although none of the measured ones is.
     """
     lowest, quartile = float(losses.min()), float(np.quantile(losses, 0.75))
     low, _ = possible_losses(losses)
-    if not np.isfinite(low):
+    if negative or not np.isfinite(low):
         low = lowest - ((quartile - lowest) or abs(lowest) or 1.0)
     return 0.5 * (low + quartile), (quartile - low) / float(np.sqrt(12.0))
 

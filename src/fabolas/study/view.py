@@ -295,7 +295,9 @@ class StudyView(ABC):
         trials = zip(self.history.trials, at_target, strict=True)
         there = [t.loss for t, full in trials if full and t.id in incumbent.trial_ids and t.loss is not None]
         measured = f": measured {beside(sum(there) / len(there), incumbent.std)} there" if there else ""
-        return what_is_known(incumbent) + measured
+        losses = self.history.losses[self.history.complete]
+        alike = measured and len(losses) > 1 and losses.min() == losses.max()
+        return what_is_known(incumbent) + measured + (", as in all trials" if alike else "")
 
     def _answer(self) -> Incumbent:
         incumbent = self.incumbent()
