@@ -311,6 +311,12 @@ def test_a_result_whose_last_trial_was_abandoned_does_not_say_that_it_failed() -
         result.best_config  # noqa: B018
 
 
+def test_a_result_without_a_trial_says_so() -> None:
+    result = minimize(bowl, time_budget=1e-9)
+    assert str(result) == "no answer: no trial has ended"
+    assert result.trials == ()
+
+
 def test_a_study_without_a_completed_trial_says_why_it_has_no_answer() -> None:
     with Study(SPACE, SIZE, strategy="random", seed=0) as study:
         for _ in range(2):

@@ -245,6 +245,8 @@ class StudyView(ABC):
         return frame_of(self.space, self.trials, reports=reports)
 
     def __str__(self) -> str:
+        if not self.trials:
+            return "no answer: no trial has ended"
         incumbent, counts = self.incumbent(), self._counts_text()
         if incumbent is None:
             any_complete = self.history.complete.any()
