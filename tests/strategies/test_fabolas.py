@@ -254,7 +254,7 @@ FAST = ("eq. 7",)
 def test_every_variant_comes_near_the_optimum_with_its_next_evaluation_at_the_target(variant: str) -> None:
     """A point drawn at random is as near with a probability of one in ninety, the nearest of the design is not."""
     with Study(SPACE, seed=2, overhead=0.01, effort=0.3, **VARIANTS[variant]) as study:
-        for _ in range(18):
+        for _ in range(20):
             evaluate(study, study.ask())
         design = [t.suggestion.point[:2] for t in study.trials if t.suggestion.origin == "design"]
         found = study.ask(at_target=True)

@@ -46,7 +46,7 @@ class Noise:
 
     subset_noise: Callable[[Array], Array] | None = None
     prior: Prior = LogHorseshoe(0.1)  # Klein et al. 2017, section 3.4
-    remaining_prior: Prior = Normal(-3.0, 2.0)
+    remaining_prior: Prior = Normal(0.0, 3.0)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
