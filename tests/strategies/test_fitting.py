@@ -102,10 +102,12 @@ def test_a_surrogate_knows_which_trials_its_data_are(n: int, fitted_on: int) -> 
     strategy, trials = Fabolas(SPACE, effort=0.0), history(n).trials
     if fitted_on:
         strategy.suggest(History(trials[:fitted_on]), (), np.random.default_rng(0))
-    # A failure that costs little does not inform the cost model, and one that costs much does.
+    # A failure that costs little does not inform the cost model, and one that costs much does. Both are at one place,
+    # so that neither is by chance.
+    place = trials[-1].suggestion.point
     failed = [
-        Trial(trial.suggestion, "failed", None, cost, error="no")
-        for trial, cost in zip(trials[-2:], (1e-9, 1e9), strict=True)
+        Trial(replace(trial.suggestion, point=place + shift), "failed", None, cost, error="no")
+        for trial, cost, shift in zip(trials[-2:], (1e-9, 1e9), (-1e-3, 0.0), strict=True)
     ]
     whole = History((*trials[:-2], *failed))
     fitted = strategy.surrogate(whole)

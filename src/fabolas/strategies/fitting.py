@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fabolas import surrogate
-from fabolas._types import Array, BoolArray, IntArray
+from fabolas._types import Array, IntArray
 from fabolas.model_spec import SurrogatePrior
 from fabolas.strategies.curves import CurveReader
 from fabolas.strategies.effort import Effort
+from fabolas.strategies.failures import without_cause
 from fabolas.surrogate import Data, HyperparameterSets, Surrogate
 from fabolas.transforms import TargetTransform
 from fabolas.trials import History
@@ -180,11 +181,11 @@ class SurrogateFitter:
     def _chosen(self, history: History, wanted: IntArray) -> IntArray:
         """The trials that the models see, at most `max_trials`.
 
-        Without abandoned trials, and without failures at a point where another trial succeeded.
+        Without abandoned trials, and without failures that say nothing about the configuration.
         """
         kept = np.zeros(len(history), dtype=np.bool_)
         kept[wanted] = True
-        kept &= ~history.abandoned & ~_contradicted(history)
+        kept &= ~history.abandoned & ~without_cause(history, self.prior.columns.n_choices)
         index, most = np.flatnonzero(kept), self.prior.spec.max_trials
         if len(index) > most:
             losses = np.where(history.failed[index], np.inf, history.losses[index])
@@ -259,13 +260,3 @@ def informative_subset(losses: Array, log_sizes: Array, limit: int) -> IntArray:
     spread = np.mod(others * (0.5 * (np.sqrt(5.0) - 1.0)), 1.0)
     rest = others[np.argsort(spread, kind="stable")[: limit - len(best_there) - len(lowest)]]
     return np.sort(np.concatenate([best_there, lowest, rest]))
-
-
-def _contradicted(history: History) -> BoolArray:
-    """(n,) Failed trials at a point where another trial is complete: the point was not the cause."""
-    contradicted = np.zeros(len(history), dtype=np.bool_)
-    failed = np.flatnonzero(history.failed)
-    if len(failed) and history.complete.any():
-        same = (history.points[failed, None] == history.points[None, history.complete]).all(axis=2)
-        contradicted[failed] = same.any(axis=1)
-    return contradicted
