@@ -81,6 +81,19 @@ def test_a_run_state_says_what_is_left_of_both_limits() -> None:
         )
 
 
+def test_stated_costs_count_as_time_when_the_incumbent_is_computed_again() -> None:
+    """A computation of some seconds is due again after a hundred times as many of the budget, stated ones too."""
+    clock = Clock(tick=1.0)
+    with study(clock=Clock()) as s:
+        state = RunState(s, Budget(1000.0), Timer(clock))
+        s.tell(s.ask(), 0.5, cost=10.0)
+        state.update_incumbent()
+        clock.tick = 0.0
+        assert not state.incumbent_is_due
+        s.tell(s.ask(), 0.5, cost=500.0)
+        assert state.incumbent_is_due
+
+
 def test_what_the_study_used_before_a_run_counts_unless_the_budget_is_fresh() -> None:
     with study() as s:
         s.tell(s.ask(), 0.5, cost=30.0)

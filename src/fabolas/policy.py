@@ -12,8 +12,8 @@ from fabolas.budget import Budget, RunBudget, Timer, Usage
 from fabolas.study import Study
 from fabolas.trials import Incumbent, Suggestion, Trial
 
-# Before the incumbent is computed again, wait this many times as long as the last computation took. With trials of
-# milliseconds, computing it after each of them would be most of the overhead.
+# Before the incumbent is computed again, this many times as much of the budget passes as the last computation took.
+# With trials of milliseconds, computing it after each of them would be most of the overhead. Stated costs are time too.
 _INCUMBENT_INTERVAL = 100.0
 
 
@@ -133,14 +133,13 @@ class RunState:
     @property
     def incumbent_is_due(self) -> bool:
         """Whether it is time to compute the incumbent again."""
-        return self._timer() >= self._next_update
+        return self.used.seconds >= self._next_update
 
     def update_incumbent(self) -> Incumbent | None:
         """Compute the incumbent from all trials."""
         start = self._timer()
         self.incumbent = self.study.incumbent()
-        now = self._timer()
-        self._next_update = now + _INCUMBENT_INTERVAL * (now - start)
+        self._next_update = self.used.seconds + _INCUMBENT_INTERVAL * (self._timer() - start)
         self.n_trials_at_update = len(self.study.trials)
         return self.incumbent
 
