@@ -30,7 +30,7 @@ N_TRIALS = 14
 
 def wobbly(config: dict[str, Any], size: int) -> Outcome:
     """A flat loss with an error like noise, so that the incumbent is often not a verified configuration."""
-    error = 0.01 * np.sin(1e4 * config["x"] + size)
+    error = 0.05 * np.sin(1e4 * config["x"] + size)
     loss = 0.1 + 0.05 * (config["x"] - 0.4) ** 2 + 0.02 * (FULL / size) ** 0.5 + error
     return Outcome(loss, cost=10.0 * size / FULL)
 

@@ -31,8 +31,8 @@ def test_small_sizes_do_not_speak_against_a_cost_that_they_cannot_show() -> None
     points = rng.random((24, 2)) * [1.0, 0.3]
     log_costs = 0.3 * points[:, 0] + 0.03 * rng.normal(size=24)  # relative to the size
     theta = np.repeat(priors.sample(gp.priors, rng, 1), 2, axis=0)
-    theta[:, -3:] = -4.0  # negligible weights of s^0, s^2 and s^3
-    theta[1, -2] = (np.log(24.0) - COST_TERMS[1].mean) / COST_TERMS[1].sd
+    theta[:, -4:] = -4.0  # negligible weights of s^0, s^1.5, s^2 and s^3
+    theta[1, -2] = (np.log(24.0) - COST_TERMS[2].mean) / COST_TERMS[2].sd
     density = gp.log_density(points, log_costs - log_costs.mean())(theta)
     negligible, expensive = density - priors.log_density(gp.priors, theta)
     assert abs(expensive - negligible) < 1.0

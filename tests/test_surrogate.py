@@ -96,6 +96,20 @@ def test_a_cost_of_two_powers_is_extrapolated_within_its_error_bars() -> None:
     assert (models.cost_limit(target) < 4.0 * truth).all()
 
 
+def test_a_cost_of_a_fractional_power_is_extrapolated() -> None:
+    """Between n and n^2, as of support vector machines and of sorting; 1/16 of the rows is the most that was seen."""
+    rng = np.random.default_rng(5)
+    x, u = rng.random(24), np.append(0.5 * rng.random(22) ** 2, [0.4, 0.5])
+    found = Data(
+        np.column_stack([x, u]), loss(x, u), np.exp(x) * 256.0 ** (1.5 * (u - 1.0)), np.zeros(24, dtype=bool)
+    )
+    models = fitted(found, smallest=1 / 256, cost_terms=COST_TERMS)
+    target = np.column_stack([np.linspace(0.1, 0.9, 9), np.ones(9)])
+    ratio = models.predict_cost(target) / np.exp(target[:, 0])
+    assert ((ratio > 0.6) & (ratio < 1.7)).all()
+    assert (models.cost_limit(target) > np.exp(target[:, 0])).all()
+
+
 def test_costs_are_predicted_where_they_were_measured() -> None:
     found, points, _, costs = data(40)
     np.testing.assert_allclose(fitted(found).predict_cost(points), costs, rtol=0.1)

@@ -44,8 +44,14 @@ from fabolas.transforms import FitTransform, log_transform
 NUGGET_FRACTION = 0.9
 
 # Priors of the log-weights, relative to the linear term at the target. Fixed costs are usually small at the target, a
-# quadratic term often is not. The standard deviations allow a cost that is a pure power of sizes over a range of 256.
-COST_TERMS = (CostTerm(0.0, -3.0, 2.5), CostTerm(2.0, 0.5, 2.5), CostTerm(3.0, -4.0, 2.5))
+# quadratic term often is not. The power 1.5 is for costs between n and n^2, which whole powers extrapolate too steeply.
+# The standard deviations allow a cost that is a pure power of sizes over a range of 256.
+COST_TERMS = (
+    CostTerm(0.0, -3.0, 2.5),
+    CostTerm(1.5, -0.5, 2.5),
+    CostTerm(2.0, 1.0, 2.5),
+    CostTerm(3.0, -4.0, 2.5),
+)
 # Standard deviation of the level of log-cost that all configurations share. The polynomial is zero at the target, but
 # the data are centred where they were measured, mostly at small sizes. So every weight that makes the target expensive
 # moves the level, and a narrow prior of the level would make such weights improbable.

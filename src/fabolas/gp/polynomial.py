@@ -1,6 +1,7 @@
 """The cost of an algorithm as a sum of non-negative terms: a mean function for log-cost.
 
-Fixed costs, one pass over the data, kernel matrices, their factorisation: powers k = 0, 1, 2, 3 of the relative size s.
+Fixed costs, one pass over the data, kernel matrices, their factorisation: powers k = 0, 1, 2, 3 of the relative size s,
+and 1.5 for what lies between.
 Terms that small sizes do not show may dominate at the target. The weights are sampled, so that predictions include
 this possibility.
 """
