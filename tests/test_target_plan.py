@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fabolas import Float, Study
+from fabolas import Float, Incumbent, Study
 from fabolas.budget import Budget
 from fabolas.target_plan import (
     PredictedCost,
     Remaining,
     TargetPlan,
     VerificationRules,
+    as_near_as_fits,
     finalist,
     is_due,
     is_final,
@@ -38,7 +39,7 @@ def remaining(seconds: float, since_step: float = 0.0, budget: Budget = MINUTE) 
 def test_the_reserve_is_the_time_in_which_an_evaluation_at_the_target_probably_ends() -> None:
     assert reserve(STEP, MINUTE, RULES) == 8.0 / 0.8
     assert reserve(STEP, MINUTE, VerificationRules(may_exceed=True)) == 16.0  # the cost limit
-    assert reserve(STEP, Budget(10.0), RULES) == pytest.approx(7.0)  # at most 70 % of the budget
+    assert reserve(STEP, Budget(10.0), RULES) == pytest.approx(8.0)  # at most 80 % of the budget
     assert reserve(replace(STEP, config=None), MINUTE, RULES) == 0.0
 
 
@@ -136,14 +137,44 @@ def test_before_the_target_was_measured_the_cost_limit_must_not_be_far_beyond_th
     assert not probably_fits(
         study, 8.0, 41.0, 10.0, MINUTE
     )  # it may end more than half of the budget too late
-    assert not probably_fits(study, 9.0, 10.5, 10.0, MINUTE)
-    assert probably_fits(study, 9.0, 9.5, 10.0, MINUTE)
+    assert not probably_fits(study, 9.9, 20.0, 10.0, MINUTE)
+    assert probably_fits(study, 9.9, 10.1, 10.0, MINUTE)  # its cost is well known
     assert probably_fits(study, 8.0, 1e9, math.inf, Budget(None, 10))
     each = probably_fits(study, np.array([8.0, 8.0]), np.array([30.0, 41.0]), 10.0, MINUTE)
     np.testing.assert_array_equal(each, [True, False])
 
 
-def test_once_the_target_was_measured_the_predicted_cost_decides(study: Study) -> None:
+def test_once_the_target_was_measured_the_probability_to_end_in_time_alone_decides(study: Study) -> None:
     study.tell(study.ask_for(CONFIG), 0.1, cost=10.0)
-    assert probably_fits(study, 8.0, 1e9, 10.0, MINUTE)
-    assert not probably_fits(study, 9.0, 1e9, 10.0, MINUTE)
+    assert probably_fits(study, 2.0, 1e5, 10.0, MINUTE)
+    assert not probably_fits(study, 9.0, 1e5, 10.0, MINUTE)
+
+
+def test_the_probability_to_end_in_time_is_that_of_a_normal_log_cost() -> None:
+    assert TARGET.chance(8.0) == pytest.approx(0.5)
+    assert TARGET.chance(16.0) == pytest.approx(0.975)
+    assert TARGET.chance(TARGET.least) == pytest.approx(0.025)
+    assert TARGET.chance(0.0) == 0.0
+    assert PredictedCost().chance(0.0) == 1.0
+
+
+def test_a_step_in_the_final_phase_keeps_most_of_the_probability_that_the_target_fits(study: Study) -> None:
+    plan = make_plan(study, Incumbent(CONFIG, 0.1, 0.01, False, (0,)), remaining(1e4), RULES)
+    left = remaining(plan.target.median)
+    step = as_near_as_fits(study, plan, left, RULES)
+    assert step is not None
+    kept = plan.target.chance(left.seconds - step.cost.median) / plan.target.chance(left.seconds)
+    assert 0.8 <= kept <= 1.0
+
+
+def test_if_the_target_cannot_fit_any_more_the_last_evaluation_is_at_the_largest_size_that_fits(
+    study: Study,
+) -> None:
+    plan = make_plan(study, Incumbent(CONFIG, 0.1, 0.01, False, (0,)), remaining(1e4), RULES)
+    seconds = 0.9 * plan.target.least
+    nearest = as_near_as_fits(study, plan, remaining(seconds), RULES)
+    assert nearest is not None
+    assert nearest.fidelity is not None
+    assert nearest.cost.limit <= seconds
+    larger = {"size": round(nearest.fidelity["size"] * (10_000 / 800) ** (1 / 8)) + 1}
+    assert larger["size"] >= 10_000 or PredictedCost.of(study, CONFIG, larger).limit > seconds

@@ -50,8 +50,11 @@ def run(
     seed: int = 0,
     most: int = FULL,
     tick: float = 1e-4,
+    growth: Callable[[float], float] = float,
 ) -> tuple[Result, Clock]:
     """A run in which an evaluation at the target takes `cost` seconds, and fails on more than `most` rows.
+
+    One of a share s of the rows takes `growth(s)` times as long.
 
     Each reading of the clock takes `tick` seconds: the longer, the fewer evaluations of small subsets fit.
     """
@@ -59,7 +62,7 @@ def run(
 
     def evaluate(job: Job) -> Ended:
         size = int(job.fidelity["size"])
-        seconds = cost * size / FULL
+        seconds = cost * growth(size / FULL)
         clock.now += seconds
         if size > most:
             return Ended(job.id, "failed", None, seconds, error="too many rows")
@@ -152,6 +155,37 @@ def test_a_budget_too_short_for_the_target_is_announced_early_and_kept() -> None
     assert at_target(result.trials) == []
     assert result.elapsed < 1.1 * 20.0
     assert not result.verified
+
+
+@pytest.mark.parametrize(
+    ("trainings", "growth"),
+    [
+        pytest.param(2.0, lambda s: s**1.5, id="n^1.5"),
+        pytest.param(8.0, lambda s: 1.0, id="constant"),
+        pytest.param(12.0, lambda s: 0.5 + 0.5 * s, id="half of it constant"),
+    ],
+)
+def test_the_answer_is_verified_in_time_whatever_the_cost_depends_on(
+    trainings: float, growth: Callable[[float], float]
+) -> None:
+    result, clock = run(Budget(10.0 * trainings), growth=growth, tick=1e-2)
+    assert result.verified
+    assert clock.now < 1.02 * 10.0 * trainings
+
+
+@pytest.mark.filterwarnings("ignore:an evaluation at the target is predicted")
+def test_once_there_is_an_answer_no_trial_begins_that_will_end_after_the_budget() -> None:
+    result, clock = run(Budget(45.0), growth=lambda s: 1.0)  # every training takes 10 s
+    assert len(result.trials) == 4
+    assert clock.now < 45.0
+
+
+def test_an_answer_that_cannot_be_verified_is_evaluated_at_the_largest_size_that_fits_at_last() -> None:
+    with pytest.warns(UserWarning, match="the answer will not be verified"):
+        result, clock = run(Budget(20.0), cost=100.0, tick=1e-2)
+    last = [trial for trial in result.trials if trial.suggestion.origin == "verification"][-1]
+    assert last.cost > 4.0
+    assert clock.now < 1.02 * 20.0
 
 
 def test_if_the_budget_may_be_exceeded_the_target_is_evaluated_once_with_a_warning() -> None:

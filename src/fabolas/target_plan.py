@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from fabolas._types import Array, BoolArray
 from fabolas.budget import Budget
 from fabolas.study import Study
+from fabolas.surrogate import LIMIT_PROBABILITY
 from fabolas.trials import VERIFICATION, Incumbent
 
 N_FINALISTS = 3  # trials of a budget, at most, that are kept for the best configurations at the target
@@ -21,11 +23,15 @@ _TRIALS_PER_FINALIST = 3  # with fewer trials there are fewer finalists
 # Of a time budget, at most, for the final phase; it always has time for one target evaluation.
 _FINAL_SHARE = 1 / 3
 _NEAR_TARGET = 1 / 4  # from this share of the target's size on, the cost at the target is well predicted
-_STEP_SHARE = 0.25  # of the time left, at most, for a step in the final phase
 _STEP_FRACTIONS = (1 / 2, 1 / 4, 1 / 8)  # of the way to the target; the first one whose cost fits
-# A target evaluation probably fits if its predicted cost is at most this share of the time left. Before the target was
-# measured, its cost limit must also exceed the time left by at most this share of the budget.
-_FITTING_SHARE, _MAX_EXCESS = 0.8, 0.5
+_LAST_FRACTIONS = tuple(k / 8 for k in range(7, 0, -1))  # of that way, if the target cannot fit any more
+_KEPT_CHANCE = 0.8  # a step in the final phase leaves this share of the probability that the target fits
+# While the target is predicted not to fit, but may, a trial of the search takes at most this share of the time left.
+SHARE_UNTIL_KNOWN = 1 / 16
+_RESERVE = 1.25  # times the predicted cost
+# A target evaluation probably fits if it ends in time with this probability. Before the target was measured, its cost
+# limit must also exceed the time left by at most this share of the budget.
+_FITTING, _MAX_EXCESS = 0.6, 0.5
 # Once the target was measured, the cost limit of a further configuration may exceed the time left by at most this share
 # of the budget: it can only improve an answer that is there.
 _FINALIST_EXCESS = 0.1
@@ -49,8 +55,11 @@ class VerificationRules:
     may_exceed: bool = False
     target_steps: bool = False
     final_evaluations: float = 2.0
-    reserved_share: float = 0.7
+    reserved_share: float = 0.8
 
+
+_LIMIT_DEVIATIONS = float(ndtri(LIMIT_PROBABILITY))  # standard deviations from the median to the cost limit
+_FITTING_WAY = float(ndtri(_FITTING)) / _LIMIT_DEVIATIONS
 
 DEFAULT_VERIFICATION_RULES = VerificationRules()
 """Those of ``minimize``."""
@@ -70,6 +79,13 @@ class PredictedCost:
         """What the study predicts for a configuration; ``fidelity=None`` is the target."""
         prediction = study.predict(config, fidelity)
         return cls(float(prediction.cost[0]), float(prediction.cost_limit[0]))
+
+    def chance(self, seconds: float) -> float:
+        """The probability that it ends within these seconds."""
+        if seconds <= 0.0 or self.median <= 0.0:
+            return float(self.median <= seconds)
+        deviation = math.log(self.limit / self.median) / _LIMIT_DEVIATIONS
+        return float(ndtr(math.log(seconds / self.median) / max(deviation, 1e-9)))
 
     @property
     def least(self) -> float:
@@ -117,7 +133,7 @@ def make_plan(study: Study, incumbent: Incumbent, left: Remaining, rules: Verifi
     target = PredictedCost.of(study, config)
     if incumbent.verified or _failed_or_pending_at_target(study, config):
         return TargetPlan(target=target)
-    for fidelity in _towards_target(study, config):
+    for fidelity in _towards_target(study, config, _STEP_FRACTIONS):
         step = TargetPlan(config, fidelity, PredictedCost.of(study, config, fidelity), target)
         if _leaves_enough(step, left, rules):
             return step
@@ -170,23 +186,22 @@ def as_near_as_fits(
 ) -> TargetPlan | None:
     """The incumbent at the target if that is likely to fit, else on the way there; None if nothing fits.
 
-    A step towards the target also improves the prediction of the cost there, which may then fit.
+    A step towards the target also improves the prediction of the cost there, which may then fit. If the target cannot
+    fit any more, the incumbent is evaluated at the largest size that fits.
     """
     seconds, config, target = seconds_for_run(plan, left, rules), plan.config, plan.target
     if seconds <= 0 or left.trials <= 0 or config is None:
         return None
-    at_target = TargetPlan(config, None, target, target)
     if probably_fits(study, target.median, target.limit, seconds, left.budget):
-        return at_target
+        return TargetPlan(config, None, target, target)
     if is_verifying(study):
         return None
-    # If a target evaluation fits, it must still fit after the step. If not, the step may show that it is cheaper.
-    most = seconds - target.median if target.median <= seconds else _STEP_SHARE * seconds
-    for fidelity in _towards_target(study, config):
-        cost = PredictedCost.of(study, config, fidelity)
-        if cost.median <= most:
-            return TargetPlan(config, fidelity, cost, target)
-    return at_target if target.median <= seconds else None
+    cannot_fit = target.least > seconds
+    for fidelity in _towards_target(study, config, _LAST_FRACTIONS if cannot_fit else _STEP_FRACTIONS):
+        step = TargetPlan(config, fidelity, PredictedCost.of(study, config, fidelity), target)
+        if step.cost.limit <= seconds if cannot_fit else _keeps_chance(step, seconds):
+            return step
+    return None
 
 
 def finalist(study: Study, seconds: float, budget: Budget) -> dict[str, Any] | None:
@@ -240,7 +255,7 @@ def _target_seconds(plan: TargetPlan, budget: Budget, rules: VerificationRules) 
         if budget.seconds is None
         else rules.reserved_share * budget.seconds / (1 + rules.evaluations_after_run)
     )
-    limit, likely = plan.target.limit, plan.target.median / _FITTING_SHARE
+    limit, likely = plan.target.limit, _RESERVE * plan.target.median
     return min(limit if rules.may_exceed else min(limit, likely), most)
 
 
@@ -251,6 +266,11 @@ def _leaves_enough(step: TargetPlan, left: Remaining, rules: VerificationRules) 
     return left.since_step >= cost and needed <= seconds_for_run(step, left, rules)
 
 
+def _keeps_chance(step: TargetPlan, seconds: float) -> bool:
+    """Whether the target is hardly less likely to fit after a step."""
+    return _KEPT_CHANCE * step.target.chance(seconds) <= step.target.chance(seconds - step.cost.median)
+
+
 def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: Budget) -> Any:
     """Whether target evaluations with this predicted cost and cost limit probably end within `seconds`.
 
@@ -258,7 +278,8 @@ def probably_fits(study: Study, cost: Any, limit: Any, seconds: float, budget: B
     long as the cost of the target is only extrapolated, and by any amount once a trial was complete there.
     """
     excess = math.inf if target_is_measured(study) or budget.seconds is None else _MAX_EXCESS * budget.seconds
-    return (limit <= seconds) | ((cost <= _FITTING_SHARE * seconds) & (limit <= seconds + excess))
+    likely = cost ** (1.0 - _FITTING_WAY) * limit**_FITTING_WAY  # a quantile: log-cost is normal
+    return (likely <= seconds) & (limit <= seconds + excess)
 
 
 def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:
@@ -268,8 +289,10 @@ def _failed_or_pending_at_target(study: Study, config: dict[str, Any]) -> bool:
     return failed or any(np.array_equal(suggestion.point, point) for suggestion in study.pending)
 
 
-def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, float | int]]:
-    """Fidelities between the largest evaluated one and the target, from high to low; none if it is near."""
+def _towards_target(
+    study: Study, config: dict[str, Any], fractions: tuple[float, ...]
+) -> list[dict[str, float | int]]:
+    """Fidelities these fractions of the way from the largest evaluated one to the target; none if it is near."""
     space, history = study.space, study.history
     points = history.points[history.complete]
     shares = np.exp(space.log_fractions(points).sum(axis=1))
@@ -278,7 +301,7 @@ def _towards_target(study: Study, config: dict[str, Any]) -> list[dict[str, floa
         return []
     u, point = points[largest, space.dim :], space.encode(config)
     fidelities = []
-    for share in _STEP_FRACTIONS:
+    for share in fractions:
         point[space.dim :] = u + share * (1 - u)
         step = space.snap(point[None])[0]
         if (step[space.dim :] > u).any():

@@ -20,6 +20,7 @@ If the budget cannot hold one evaluation at the target, a warning says so as soo
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,15 @@ from fabolas import target_plan
 from fabolas.budget import Budget
 from fabolas.caller_warning import warn_caller
 from fabolas.display import error_summary, safe_text
+from fabolas.few_trials import MAX_GROWTH, size_for_few_trials
 from fabolas.policy import RunState
 from fabolas.progress import duration
+from fabolas.strategies import Proposal
 from fabolas.study import Study
 from fabolas.target_plan import (
     DEFAULT_VERIFICATION_RULES,
     N_FINALISTS,
+    SHARE_UNTIL_KNOWN,
     PredictedCost,
     Remaining,
     TargetPlan,
@@ -47,7 +51,7 @@ from fabolas.target_plan import (
     target_is_measured,
     without_tried,
 )
-from fabolas.trials import VERIFICATION, Incumbent, Suggestion, Trial
+from fabolas.trials import DESIGN, VERIFICATION, Incumbent, Suggestion, Trial
 
 _MAX_FAILED = 10  # failures at the target without a success, after which verification is given up
 _ANNOUNCING_SHARE = 0.1  # with less of a time budget left, no early warning: the result says it soon
@@ -79,6 +83,15 @@ class Verification:
     def is_final(self, run: RunState) -> bool:
         """Whether the final phase has started: from now on only evaluations at the target."""
         return target_plan.is_final(self._plan, self._remaining(run), self._rules)
+
+    def waits_for_target(self, run: RunState) -> bool:
+        """Whether nothing is known about the target yet, and an evaluation there is predicted not to fit."""
+        return self._plan.config is not None and not target_is_measured(run.study)
+
+    def may_fit_later(self, run: RunState) -> bool:
+        """Whether the target is predicted not to fit into the budget, but may fit once its cost is known better."""
+        target, seconds = self._plan.target, self.seconds_left(run)
+        return self.waits_for_target(run) and target.least <= seconds <= min(target.limit, self.reserve(run))
 
     def finalist(self, run: RunState, seconds: float) -> dict[str, Any] | None:
         """The best configuration that was not evaluated at the target, and whose evaluation there fits; else None.
@@ -119,13 +132,13 @@ class Verification:
         plan = self._latest_plan(run)
         if plan.config is None:
             return None
+        if not self._rules.may_exceed:
+            nearer = as_near_as_fits(run.study, plan, self._remaining(run), self._rules)
+            return None if nearer is None else ask_to_verify(run.study, plan.config, nearer.fidelity)
         target, seconds = plan.target, self.seconds_left(run)
         if not over and probably_fits(run.study, target.median, target.limit, seconds, run.budget):
             return ask_to_verify(run.study, plan.config)
-        if self._rules.may_exceed:
-            return self.evaluate_over_budget(run) if self.should_try_target(run) else None
-        nearer = as_near_as_fits(run.study, plan, self._remaining(run), self._rules)
-        return None if nearer is None else ask_to_verify(run.study, plan.config, nearer.fidelity)
+        return self.evaluate_over_budget(run) if self.should_try_target(run) else None
 
     def evaluate_over_budget(self, run: RunState) -> Suggestion | None:
         """The incumbent at the target, although it may end after the budget; None if it was evaluated there."""
@@ -188,6 +201,10 @@ class Verification:
         plan, left, budget = self._plan, self.seconds_left(run), run.budget.seconds
         if self._announced or self._rules.may_exceed or budget is None or plan.target.least <= left:
             return
+        if plan.fidelity is not None or not self.is_final(
+            run
+        ):  # a step or the search may show that it is cheaper
+            return
         if left < _ANNOUNCING_SHARE * budget:  # the result says it soon
             return
         if plan.config is not None and self.should_try_target(run):
@@ -236,12 +253,19 @@ class VerifyingPolicy:
             finalist = verification.finalist(run, seconds)
             if finalist is not None:
                 return ask_to_verify(study, finalist)
-        proposal = study.propose(remaining=spendable(seconds, verification.reserve(run)), at_target=final)
+        remaining = spendable(seconds, verification.reserve(run))
+        if verification.may_fit_later(run):
+            remaining = SHARE_UNTIL_KNOWN * seconds
+        at_target = final and not verification.waits_for_target(run)
+        proposal = study.propose(remaining=remaining, at_target=at_target)
         if final and not study.space.is_at_target(proposal.point[None])[0]:
             finalist = verification.finalist(run, seconds)
             if finalist is not None:
                 return ask_to_verify(study, finalist)
-        return study.accept(proposal, queued=True)
+        if _ends_late(study, proposal, seconds):
+            study.discard()
+            return None
+        return study.accept(_for_few_trials(study, proposal, run.budget, seconds), queued=True)
 
     def trial_ended(self, trial: Trial, run: RunState) -> None:
         self._verification.trial_ended(trial, run)
@@ -284,6 +308,38 @@ def ask_to_verify(
     """A suggestion that verifies a configuration: at the target, or at a fidelity on the way there."""
     cost = PredictedCost.of(study, config, fidelity).median
     return study.ask_for(config, fidelity, queued=True, origin=VERIFICATION, predicted_cost=cost)
+
+
+def _for_few_trials(study: Study, proposal: Proposal, budget: Budget, seconds: float) -> Proposal:
+    """A proposal of the initial design at a larger size, if the budget has room for few trials (`few_trials.py`).
+
+    Args:
+        study: The study.
+        proposal: Of the strategy.
+        budget: The limits of the run.
+        seconds: Seconds that are left of it.
+    """
+    fidelities = study.space.fidelities
+    if proposal.origin != DESIGN or budget.seconds is None or len(fidelities) != 1:
+        return proposal
+    [(name, fidelity)], d = fidelities.items(), study.space.dim
+    known = [trial for trial in study.trials if trial.status == "complete" and trial.cost > 0.0]
+    sizes = np.array([float(trial.fidelity[name]) for trial in known])
+    costs = np.array([trial.cost for trial in known])
+    size = size_for_few_trials(sizes, costs, budget.seconds, float(fidelity.high))
+    if size is None or MAX_GROWTH * float(costs[sizes == sizes.max()].mean()) > seconds:
+        return proposal
+    u = study.space.fidelity_coordinate(name, round(size) if fidelity.integer else size)
+    larger = replace(proposal, point=np.append(proposal.point[:d], max(u, float(proposal.point[d]))))
+    first_step = len(np.unique(sizes)) == 1  # later steps are known to cost little more
+    return proposal if first_step and _ends_late(study, larger, seconds) else larger
+
+
+def _ends_late(study: Study, proposal: Proposal, seconds: float) -> bool:
+    """Whether an evaluation will probably end after the seconds that are left, while there is an answer without it."""
+    if math.isinf(seconds) or not study.history.complete.any():
+        return False
+    return float(study.predict_points(proposal.point[None]).cost[0]) > seconds
 
 
 def spendable(seconds: float, reserve: float) -> float | None:

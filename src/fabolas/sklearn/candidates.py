@@ -7,7 +7,7 @@ import numpy as np
 
 from fabolas._types import Array
 from fabolas.budget import Budget
-from fabolas.sklearn.few_trials import rows_for_few_trials
+from fabolas.few_trials import size_for_few_trials
 from fabolas.study import Study
 from fabolas.target_plan import PredictedCost, probably_fits
 from fabolas.trials import DESIGN
@@ -141,7 +141,8 @@ class Candidates:
         ]
         sizes = np.array([self._size(trial.fidelity) for trial in design])
         costs = np.array([trial.cost for trial in design])
-        rows = rows_for_few_trials(sizes, costs, budget, self._max_size)
+        size = size_for_few_trials(sizes, costs, budget, self._max_size)
+        rows = None if size is None else round(size)
         if rows is None:
             return point
         larger = self._on_at_least(point, rows)
