@@ -32,6 +32,11 @@ def test_sizes_grow_by_4_as_long_as_the_cost_grows_by_less_than_one_and_a_half(e
     assert chosen == ([100, 400, 1600, 4000, 4000] if 4.0**exponent < 1.5 else [100, 400, 100, 100, 100])
 
 
+def test_a_size_of_more_than_half_of_the_target_becomes_the_target() -> None:
+    assert size_for_few_trials(np.array([499]), np.array([1.0]), SHORT, ALL_ROWS) == 1996
+    assert size_for_few_trials(np.array([501]), np.array([1.0]), SHORT, ALL_ROWS) == ALL_ROWS
+
+
 def test_the_size_before_the_first_steep_step_is_used() -> None:
     sizes, costs = np.array([100, 400, 1600, 4000]), np.array([1.0, 1.1, 4.0, 4.0])
     assert size_for_few_trials(sizes, costs, SHORT, ALL_ROWS) == 400

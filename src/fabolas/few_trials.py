@@ -19,8 +19,8 @@ def size_for_few_trials(sizes: Array, costs: Array, budget: float, max_size: flo
     """The size of the next trial of the design.
 
     It is 4 times the largest size so far, as long as each step to four times the size cost less than 1.5 times as much.
-    After a step that cost more, it is the size before this step. The cost of a size is the geometric mean of its
-    trials, because they are of different configurations.
+    If that is more than half of the target's size, it is the target. After a step that cost more, it is the size before
+    this step. The cost of a size is the geometric mean of its trials, because they are of different configurations.
 
     Args:
         sizes: (n,) those of the trials of the design with a known cost.
@@ -41,4 +41,5 @@ def size_for_few_trials(sizes: Array, costs: Array, budget: float, max_size: flo
     steep = np.flatnonzero(exponents >= np.log(MAX_GROWTH) / np.log(_SIZE_STEP))
     if len(steep):
         return float(levels[steep[0]])
-    return min(_SIZE_STEP * float(levels[-1]), float(max_size))
+    larger = _SIZE_STEP * float(levels[-1])
+    return float(max_size) if larger > max_size / 2.0 else larger

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from fabolas import target_plan
+from fabolas._types import Array
 from fabolas.budget import Budget
 from fabolas.caller_warning import warn_caller
 from fabolas.display import error_summary, safe_text
@@ -201,9 +202,8 @@ class Verification:
         plan, left, budget = self._plan, self.seconds_left(run), run.budget.seconds
         if self._announced or self._rules.may_exceed or budget is None or plan.target.least <= left:
             return
-        if plan.fidelity is not None or not self.is_final(
-            run
-        ):  # a step or the search may show that it is cheaper
+        # A step, the search or a larger size of the initial design may show that it is cheaper.
+        if plan.fidelity is not None or not self.is_final(run) or _design_grows(run.study, run.budget):
             return
         if left < _ANNOUNCING_SHARE * budget:  # the result says it soon
             return
@@ -319,20 +319,38 @@ def _for_few_trials(study: Study, proposal: Proposal, budget: Budget, seconds: f
         budget: The limits of the run.
         seconds: Seconds that are left of it.
     """
-    fidelities = study.space.fidelities
-    if proposal.origin != DESIGN or budget.seconds is None or len(fidelities) != 1:
+    size = _design_size(study, budget) if proposal.origin == DESIGN else None
+    if size is None:
         return proposal
-    [(name, fidelity)], d = fidelities.items(), study.space.dim
-    known = [trial for trial in study.trials if trial.status == "complete" and trial.cost > 0.0]
-    sizes = np.array([float(trial.fidelity[name]) for trial in known])
-    costs = np.array([trial.cost for trial in known])
-    size = size_for_few_trials(sizes, costs, budget.seconds, float(fidelity.high))
-    if size is None or MAX_GROWTH * float(costs[sizes == sizes.max()].mean()) > seconds:
+    sizes, costs = _sizes_and_costs(study)
+    if MAX_GROWTH * float(costs[sizes == sizes.max()].mean()) > seconds:
         return proposal
+    [(name, fidelity)], d = study.space.fidelities.items(), study.space.dim
     u = study.space.fidelity_coordinate(name, round(size) if fidelity.integer else size)
     larger = replace(proposal, point=np.append(proposal.point[:d], max(u, float(proposal.point[d]))))
     first_step = len(np.unique(sizes)) == 1  # later steps are known to cost little more
     return proposal if first_step and _ends_late(study, larger, seconds) else larger
+
+
+def _design_size(study: Study, budget: Budget) -> float | None:
+    """The size of the next trial of the initial design if the budget has room for few trials; else None."""
+    if budget.seconds is None or len(study.space.fidelities) != 1:
+        return None
+    [fidelity] = study.space.fidelities.values()
+    return size_for_few_trials(*_sizes_and_costs(study), budget.seconds, float(fidelity.high))
+
+
+def _design_grows(study: Study, budget: Budget) -> bool:
+    """Whether the next trial of the initial design is on a larger size than any so far."""
+    size = _design_size(study, budget)
+    return size is not None and size > _sizes_and_costs(study)[0].max()
+
+
+def _sizes_and_costs(study: Study) -> tuple[Array, Array]:
+    """(n,) The values of the only fidelity, and the seconds, of the complete trials with a known cost."""
+    known = [trial for trial in study.trials if trial.status == "complete" and trial.cost > 0.0]
+    sizes = [float(next(iter(trial.fidelity.values()))) for trial in known]
+    return np.array(sizes), np.array([trial.cost for trial in known])
 
 
 def _ends_late(study: Study, proposal: Proposal, seconds: float) -> bool:
