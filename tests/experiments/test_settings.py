@@ -80,7 +80,7 @@ RUNS: dict[str, float] = {}  # where each ended; most groups begin with the same
 def test_every_variant_of_a_question_makes_another_search(group: str) -> None:
     ends = {}
     for name, options in GROUPS[group].items():
-        job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=13, trainings=40.0)
+        job = Job("misleading", options, 0, effort=0.3, overhead=0.1, max_trials=18, trainings=40.0)
         if job.key not in RUNS:
             RUNS[job.key] = job()["end"]
         ends[name] = RUNS[job.key]

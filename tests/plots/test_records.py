@@ -346,7 +346,7 @@ class TestContours:
         assert np.isnan(degree.measured).any()
 
     def test_optima_without_a_hyperparameter_do_not_count_for_its_shade(self):
-        study = case("conditions")
+        study = view_of(conditional(), 30, bowl, seed=3)
         x = model_of(study).optimum_with("degree").x
         assert 0 < len(x) < len(model_of(study).optimum.x)
         assert all("degree" in study.space.decode(point)[0] for point in study.space.at_target(x))
