@@ -256,7 +256,8 @@ def test_an_evaluation_may_not_take_too_long_by_its_cost_limit() -> None:
 
     free = chosen(None)
     between = float(np.sqrt(at.surrogate.predict_cost(free) * at.surrogate.cost_limit(free))[0])
-    assert at.surrogate.cost_limit(free)[0] > between
+    assert at.surrogate.predict_cost(free)[0] < between < at.surrogate.cost_limit(free)[0]
+    assert not replace(at, max_cost=between).fits(free)[0]
     assert at.surrogate.cost_limit(chosen(between))[0] <= between
 
 
