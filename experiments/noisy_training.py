@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
 import fabolas
@@ -70,10 +71,11 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=16)
     seeds = range(parser.parse_args().seeds)
+    console = Console(stderr=True)
     print("| noise | trials | far off | median std / loss |", "|---|---|---|---|", sep="\n")
     for name, noise in NOISES.items():
         for n_trials in TRIALS:
-            runs = track(seeds, description=f"{name}, {n_trials} trials", transient=True)
+            runs = track(seeds, description=f"{name}, {n_trials} trials", console=console, transient=True)
             rows = [found for seed in runs if (found := answer(noise, n_trials, seed)) is not None]
             far = sum(abs(z) > FAR for z, _ in rows)
             width = f"{np.median([width for _, width in rows]):.3f}" if rows else "-"

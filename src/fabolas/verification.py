@@ -86,7 +86,7 @@ class Verification:
         return target_plan.is_final(self._plan, self._remaining(run), self._rules)
 
     def waits_for_target(self, run: RunState) -> bool:
-        """Whether nothing is known about the target yet, and an evaluation there is predicted not to fit."""
+        """Whether there is an incumbent to verify, and no evaluation at the target was complete yet."""
         return self._plan.config is not None and not target_is_measured(run.study)
 
     def may_fit_later(self, run: RunState) -> bool:
